@@ -41,25 +41,30 @@ def build(where):
                                "%s/%s.so" % (where, name), HERE + "/plugin.c"])
 
 
-def judge(tap, words, where, done, cpu, frequency=HZ, status=0, least=0.99, own=None):
+def judge_lines(tap, words, where, done, cpu, frequency=HZ, status=0, least=0.99, own=None):
     """What holds for every recording of a program that used `cpu` seconds of CPU time; `own` tells which stacks are the
-    test's: of those the number and completeness are asked."""
+    test's, by their comm: of those the number and completeness are asked. Gives these as [(stack, count)]."""
     if not tap.equal(done.returncode, status, words + ": exit status"):
         print("# " + done.stderr[-600:].replace("\n", "\n# "))
         return []
-    stacks, stats = e2e.folded(where + "/c.folded"), e2e.load(where + "/c.json")
+    stacks, stats = list(e2e.folded_lines(where + "/c.folded")), e2e.load(where + "/c.json")
     lost = {k: v for k, v in stats["lost"].items() if v}
     tap.equal(stats["complete"] + sum(lost.values()), stats["samples"],
               words + ": complete and lost make up all samples")
     tap.equal(e2e.total(stacks), stats["samples"] - sum(v for k, v in lost.items() if k in ABSENT),
               words + ": each sample that arrived is in a stack")
-    mine = [(f, c) for f, c in stacks if own is None or re.match(own, f[0])]
+    mine = [(s, c) for s, c in stacks if own is None or re.match(own, s.partition(";")[0])]
     tap.ok(e2e.total(mine) >= e2e.due(cpu, frequency), "%s: %d samples" % (words, e2e.total(mine)))
-    bad = [(f, c) for f, c in mine if any(x.startswith(("[incomplete", "[truncated", "[unknown")) for x in f)]
+    bad = [(s, c) for s, c in mine if any(mark in s for mark in (";[incomplete", ";[truncated", ";[unknown"))]
     whole = 1 - e2e.total(bad) / max(e2e.total(mine), 1)
     tap.ok(whole >= least, "%s: complete %.2f %%" % (words, 100 * whole), "%s\n%s" % (lost, "\n".join(
-        "%d %s" % (c, ";".join(f)) for f, c in sorted(bad, key=lambda x: -x[1])[:8])))
+        "%d %s" % (c, s) for s, c in sorted(bad, key=lambda x: -x[1])[:8])))
     return mine
+
+
+def judge(*arguments, **options):
+    """The same; gives the stacks as [(frames, count)]. Of thousands of deep stacks these are millions: judge_lines() does without."""
+    return [(stack.split(";"), count) for stack, count in judge_lines(*arguments, **options)]
 
 
 def outputs(where, frequency=HZ):

@@ -12,7 +12,7 @@ import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import chaos  # noqa: E402
-from chaos import e2e, judge, outputs  # noqa: E402
+from chaos import e2e, judge, judge_lines, outputs  # noqa: E402
 
 MB = 1 << 20
 FOREVER = "1e9"
@@ -128,7 +128,7 @@ def squeezed(tap, where, group):
         strata.kill()
         target.kill()
         target.wait()
-    judge(tap, "a small cgroup", where, subprocess.CompletedProcess([], strata.returncode, "", stderr), 5, 3999, least=0)
+    judge_lines(tap, "a small cgroup", where, subprocess.CompletedProcess([], strata.returncode, "", stderr), 5, 3999, least=0)
     stats = e2e.load(where + "/c.json")
     tap.ok(stats["lost"].get("evicted", 0) > 0, "a small cgroup: --max-memory keeps strata in it: %s" % stats["lost"])
 
@@ -148,13 +148,15 @@ def refused(tap, where):
             _, stderr = strata.communicate(timeout=e2e.PATIENCE_S)
         finally:
             strata.kill()
+            target.send_signal(signal.SIGSTOP)  # it rests while what was recorded is read
         tap.ok("no memory" in stderr and stderr.count("\n") == 1, words + ": one line says so", stderr)
-        judge(tap, words, where, subprocess.CompletedProcess([], strata.returncode, "", stderr), 0, 9999, status=1, least=0.95)
+        judge_lines(tap, words, where, subprocess.CompletedProcess([], strata.returncode, "", stderr), 0, 9999, status=1, least=0.95)
         internal = e2e.load(where + "/c.json")["lost"].get("internal", 0)
         tap.ok(internal <= 0.2 * e2e.load(where + "/c.json")["samples"], words + ": %d samples are lost" % internal)
         tap.ok(os.path.getsize(where + "/c.html") > 10000, words + ": the page is there")
         for name in ("folded", "html", "json"):
             os.unlink(where + "/c." + name)
+        target.send_signal(signal.SIGCONT)
     nothing_stays(tap, "memory is refused", where, target.pid, programs)
     target.kill()
     target.wait()

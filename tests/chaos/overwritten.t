@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import chaos  # noqa: E402
-from chaos import e2e, judge  # noqa: E402
+from chaos import e2e, judge, judge_lines  # noqa: E402
 
 TWICE = """import _ctypes, ctypes, shutil, sys, time
 path, other, name, after = sys.argv[1:5]
@@ -43,12 +43,12 @@ def bounded(tap, where, storm):
     for size, evicts in (("8M", True), ("1G", False)):
         done = e2e.record("-q", "-F", 4999, "--max-memory", size, "-o", where + "/c.folded", "--stats", where + "/c.json", "--",
                           e2e.PYTHON, where + "/many.py", "3")
-        mine = judge(tap, "--max-memory " + size, where, done, 3, 4999, least=0.0)
+        mine = judge_lines(tap, "--max-memory " + size, where, done, 3, 4999, least=0.0)
         stats = e2e.load(where + "/c.json")
         evicted = stats["lost"].get("evicted", 0)
         tap.ok((evicted > 100) == evicts, "--max-memory %s: %d samples evicted of %d" % (size, evicted, stats["samples"]), stats)
-        tap.equal(sum(c for f, c in mine if "[incomplete: evicted]" in f), evicted, "and they are in the picture")
-        share = e2e.share(mine, lambda f: any(x.startswith("frequent (") for x in f))
+        tap.equal(sum(c for s, c in mine if ";[incomplete: evicted]" in s), evicted, "and they are in the picture")
+        share = e2e.share(mine, lambda stack: ";frequent (" in stack)
         truth = float(done.stdout)
         tap.ok(share > 0.8 * truth, "what is frequent stays: %.1f %% of the samples, %.1f %% of the time" % (100 * share, 100 * truth))
 

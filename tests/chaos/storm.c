@@ -3,7 +3,7 @@
  * Programs that make life hard for a profiler. usage: storm MODE SECONDS [argument...]
  * They end when they and their children have used so many seconds of CPU time, however long that takes.
  *
- *   forks              300 children a second: one third ends at once, the others compute for some milliseconds
+ *   forks [S]          300 children a second: one third ends at once, the others compute for some milliseconds, or S
  *   execs PROGRAM...   children that exec one program after the other
  *   remap A B          one thread: dlopen(A), spin(), dlclose(), dlopen(B), spin(), dlclose(), ...
  *   libraries A B      four threads do that, and map and unmap anonymous code
@@ -84,13 +84,14 @@ static void reap(int flags)
 static void forks(void)
 {
 	unsigned int i;
+	double each = arguments[0] ? atof(arguments[0]) : 0;
 
 	for (i = 0; going_on(); i++) {
 		pid_t pid = fork();
 
 		if (!pid) {
 			if (i % 3)
-				storm_compute(0.002 + 0.001 * (i % 5));
+				storm_compute(each > 0 ? each : 0.002 + 0.001 * (i % 5));
 			_exit(0);
 		}
 		reap(WNOHANG);

@@ -149,14 +149,17 @@ def due(seconds, frequency):
     return int(0.7 * seconds * frequency)
 
 
-def folded(path):
-    """[(frames, count)]; the first frame is the comm."""
-    stacks = []
+def folded_lines(path):
+    """(stack, count) of each line."""
     with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
         for line in file:
             stack, _, count = line.rstrip("\n").rpartition(" ")
-            stacks.append((stack.split(";"), int(count)))
-    return stacks
+            yield stack, int(count)
+
+
+def folded(path, comm=None):
+    """[(frames, count)]; the first frame is the comm. With `comm` only those of it: of all processes of a machine there may be many."""
+    return [(stack.split(";"), count) for stack, count in folded_lines(path) if comm is None or stack.startswith(comm + ";")]
 
 
 def total(stacks):

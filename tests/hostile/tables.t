@@ -20,7 +20,7 @@ RSS_KB = 256 << 10
 LATE_S = 2  # how much longer a recording may take than it was to, on a machine that is idle
 FUNCTIONS = 24
 TEXT = 6 << 20
-VICTIM_S, HZ = 2, 199  # its first sample or two may be late, when the machine is busy
+VICTIM_S, HZ = 1, 399  # its first sample or two may be late, when the machine is busy
 
 
 def victim(path, seed):
@@ -73,10 +73,9 @@ class Recording:
             for process in victims:
                 process.kill()
                 process.wait()
-        self.stats, self.stacks = e2e.load(prefix + ".json"), e2e.folded(prefix + ".folded")
-        self.mine = [(frames, count) for frames, count in self.stacks if frames[0] == os.path.basename(program)[:15]]
+        self.stats = e2e.load(prefix + ".json")
+        self.mine = e2e.folded(prefix + ".folded", comm=os.path.basename(program)[:15])
         return self
-
 
 
 def check(tap, done, words):

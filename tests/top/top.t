@@ -46,6 +46,16 @@ print(*used.values(), file=open(sys.argv[2], "w"))
 """
 
 
+# Rests most of the time: for what needs a sample or two only.
+RESTING = """import sys, time
+end = time.monotonic() + float(sys.argv[1])
+while time.monotonic() < end:
+    before = time.process_time()
+    while time.process_time() < before + 0.01: pass
+    time.sleep(0.09)
+"""
+
+
 def top(*arguments, **how):
     return subprocess.run([e2e.STRATA, "top", *arguments], capture_output=True, text=True, timeout=120, **how)
 
@@ -89,10 +99,10 @@ def test_batch(folder):
     ok(sum(w == [f"spend ({script})"] for w in first) >= len(first) - 2, "Python only: what it calls is its own", f"{first}")
     ok("and " in run.stdout and " more" in run.stdout, "and how many rows are not there")
     for by, wanted in (("process", r"[0-9]+ python3(\.[0-9]+)?"), ("threads", r"[0-9]+ python3(\.[0-9]+)? \(pid [0-9]+\)"), ("cgroup", r"/.*")):
-        run = top("--batch", "1", "-i", "1", "--by", by, "--", e2e.PYTHON, script, "3", said)
+        run = top("--batch", "1", "-i", "1", "-F", "997", "--by", by, "--", e2e.PYTHON, "-c", RESTING, "3")
         ok(any(re.fullmatch(wanted, name) for w in windows(run.stdout) for name in rows(w)), f"by {by}", run.stdout + run.stderr)
-    test_cgroup(script, said)
-    run = top("--batch", "1", "-i", "0.5", "--filter", "nothing has this name", "--", e2e.PYTHON, script, "1000", said)
+    test_cgroup()
+    run = top("--batch", "1", "-i", "0.5", "--filter", "nothing has this name", "--", e2e.PYTHON, "-c", RESTING, "1000")
     ok(run.stdout.startswith("window 1: ") and not rows(run.stdout), "a filter that nothing passes", run.stdout + run.stderr)
     ok(run.returncode == 128 + 15, "the command is ended after the last window", run.returncode)
     run = top("--batch", "3", "--", "sh", "-c", "exit 7")
@@ -100,7 +110,7 @@ def test_batch(folder):
     return script, said
 
 
-def test_cgroup(script, said):
+def test_cgroup():
     """A unit of our own, where there are cgroups of version 2; on some machines beside those of version 1."""
     mounts = [line.split() for line in open("/proc/mounts", encoding="utf-8")]
     mount = next((m[1] for m in mounts if m[2] == "cgroup2"), None)
@@ -110,8 +120,8 @@ def test_cgroup(script, said):
     os.mkdir(f"{mount}/{unit}")
     try:
         for by, wanted in (("cgroup", "/" + unit), ("container", unit)):
-            run = top("--batch", "1000", "-i", "0.5", "--by", by, "--", "sh", "-c",
-                      f'echo $$ >"$0" && exec "$@"', f"{mount}/{unit}/cgroup.procs", e2e.PYTHON, script, "1", said)
+            run = top("--batch", "1000", "-i", "0.5", "-F", "997", "--by", by, "--", "sh", "-c",
+                      f'echo $$ >"$0" && exec "$@"', f"{mount}/{unit}/cgroup.procs", e2e.PYTHON, "-c", RESTING, "1")
             ok(any(wanted in rows(w) for w in windows(run.stdout)), f"by {by}: one of our own", run.stdout + run.stderr)
     finally:
         e2e.until(lambda: not open(f"{mount}/{unit}/cgroup.procs", encoding="utf-8").read())
@@ -164,7 +174,7 @@ def test_gil(folder):
     ok(mine and all(row[4] is None for row in mine), "a program without Python has no GIL", run.stdout)
 
 
-# Waits for a second each time, for less than a window, for ever; and runs half the time.
+# Waits for a second each time, for less than a window, for ever; and runs a tenth of the time.
 WAITER = """import os, threading, time
 def long():
     while True: time.sleep(1.13)
@@ -177,8 +187,8 @@ for f in long, short, never:
 end = time.monotonic() + 7
 while time.monotonic() < end:
     before = time.process_time()
-    while time.process_time() < before + 0.05: pass
-    time.sleep(0.05)
+    while time.process_time() < before + 0.01: pass
+    time.sleep(0.09)
 """
 
 
