@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""record --wakers: programs that know who ends their waits."""
+"""record --wakers: programs that know who ends their waits; in Python on some interpreters, in the long form on all."""
 import glob
 import os
 import re
@@ -44,9 +44,13 @@ def within(stacks, function):
 
 
 def pythons():
-    """All at hand."""
+    """All at hand; in the short form the oldest and the newest, the last before 3.11, 3.12, and the system's."""
     found = glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))
-    return sorted(found, key=lambda path: int(path.split("/versions/3.")[1].split(".")[0])) + [e2e.PYTHON]
+    by_minor = sorted((int(path.split("/versions/3.")[1].split(".")[0]), path) for path in found)
+    if not e2e.LONG and by_minor:
+        last = max([minor for minor, _ in by_minor if minor < 11], default=None)
+        by_minor = [one for one in by_minor if one in (by_minor[0], by_minor[-1]) or one[0] in (last, 12)]
+    return [path for _, path in by_minor] + [e2e.PYTHON]
 
 
 def is_whole(stack):

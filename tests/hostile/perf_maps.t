@@ -16,19 +16,26 @@ OTHER = 65534
 HOGS = 6
 MAP_BYTES = 60 << 20
 LONG = 1 << 20
-# Runs generated code for ever: a frame of its own, and a loop. The address is told.
+# Runs generated code for ever: a frame of its own, and a loop. The address is told. With an argument it rests most of the time.
 PROGRAM = r"""
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-int main(void)
+#include <unistd.h>
+int main(int count, char **arguments)
 {
-	static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0xeb, 0xfe}; /* push %rbp; mov %rsp,%rbp; jmp . */
+	/* push %rbp; mov %rsp,%rbp; mov $0x1000000,%ecx; 1: dec %ecx; jnz 1b; pop %rbp; ret */
+	static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0xb9, 0, 0, 0, 1, 0xff, 0xc9, 0x75, 0xfc, 0x5d, 0xc3};
 	void *room = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	memcpy(room, code, sizeof(code));
 	printf("%p\n", room);
 	fflush(stdout);
-	((void (*)(void))room)();
+	for (;;) {
+		((void (*)(void))room)();
+		if (arguments[1])
+			usleep(50000);
+	}
+	return count;
 }
 """
 
@@ -36,7 +43,7 @@ int main(void)
 def start(program, other):
     """A running program, by the other user if so, and where its code is."""
     command = ["setpriv", "--reuid", str(OTHER), "--regid", str(OTHER), "--clear-groups", "--"] if other else []
-    process = subprocess.Popen(command + ["nice", "-n", "5" if other else "0", program], stdout=subprocess.PIPE)
+    process = subprocess.Popen(command + ["nice", "-n", "5" if other else "0", program] + ["rests"] * other, stdout=subprocess.PIPE)
     return process, int(process.stdout.readline(), 16)
 
 

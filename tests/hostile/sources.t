@@ -19,7 +19,7 @@ import sys, time
 def busy(path):
     names = {}
     exec(compile("\ndef f(end):\n    n = 0\n    while clock() < end:\n        n += 1\n", path, "exec"), {"clock": time.process_time}, names)
-    names["f"](time.process_time() + 0.5)
+    names["f"](time.process_time() + 0.2)
 for path in sys.argv[1:]:
     busy(path)
 print("ready"); sys.stdout.flush()
@@ -76,7 +76,7 @@ def hostile(tap, where):
             target.stdin.write(b"\n")
             target.stdin.flush()
             target.stdout.readline()
-        done = e2e.record_while(go, "--source", "-o", where + "/x.html", "-o", where + "/x.folded", "-p", target.pid)
+        done = e2e.record_while(go, "--source", "-F", 499, "-o", where + "/x.html", "-o", where + "/x.folded", "-p", target.pid)
     finally:
         target.kill()
         target.wait()
@@ -108,7 +108,7 @@ def other_rights(tap, where):
             target.stdin.flush()
             target.stdout.readline()
             target.stdout.readline()
-        done = e2e.record_while(go, "--source", "-o", where + "/y.html", "-o", where + "/y.folded", "-p", target.pid)
+        done = e2e.record_while(go, "--source", "-F", 499, "-o", where + "/y.html", "-o", where + "/y.folded", "-p", target.pid)
         with open("/proc/%d/status" % target.pid) as file:
             tap.ok("Uid:\t0\t0\t0\t0" in file.read(), "the process has become root's")
     finally:
@@ -123,11 +123,11 @@ def other_rights(tap, where):
 
 
 def ended(tap, where):
-    program = write(where + "/short.py", PROGRAM.replace("0.5", "2"))
-    done = e2e.record("--source", "-o", where + "/z.html", "--", e2e.PYTHON, program, where + "/open.py")
+    program = write(where + "/short.py", PROGRAM.replace("0.2", "1"))
+    done = e2e.record("--source", "-F", 199, "-o", where + "/z.html", "--", e2e.PYTHON, program, where + "/open.py")
     found, _ = sources(where + "/z.html")
     tap.ok(done.returncode == 0 and {program, where + "/open.py"} <= set(found), "a command that has ended", sorted(found), done.stderr)
-    native = write(where + "/native.c", "#include <time.h>\nvolatile int n;\nint main(void)\n{\n\twhile (clock() < CLOCKS_PER_SEC)\n\t\tn++;\n}\n")
+    native = write(where + "/native.c", "#include <time.h>\nvolatile int n;\nint main(void)\n{\n\twhile (clock() < CLOCKS_PER_SEC / 2)\n\t\tn++;\n}\n")
     subprocess.check_call(["cc", "-g", "-o", where + "/native", native])
     done = e2e.record("--source", "--lines", "-o", where + "/n.html", "--", where + "/native")
     found, page = sources(where + "/n.html")
@@ -142,7 +142,7 @@ CAPABILITIES = "+bpf,+perfmon,+sys_ptrace,+syslog"
 def unprivileged(tap, where):
     """strata is run by another user than root, with the capabilities that sampling takes: it reads what that user may read, of this
     user's processes only."""
-    mine, theirs = where + "/unprivileged", write(where + "/theirs.py", "import sys\nsys.stdin.readline()\n" + WAITS)
+    mine, theirs = where + "/unprivileged", write(where + "/theirs.py", "import sys\nsys.stdin.readline()\n" + WAITS.replace("0.2", "1"))
     os.mkdir(mine)
     os.chown(mine, OTHER, OTHER)
     strata = shutil.copy(e2e.STRATA, where + "/strata")
@@ -151,7 +151,7 @@ def unprivileged(tap, where):
     open_ = write(where + "/open2.py", "# for everybody\n" * 9)
     user = ["setpriv", "--reuid=%d" % OTHER, "--regid=%d" % OTHER, "--clear-groups", "--inh-caps=" + CAPABILITIES,
             "--ambient-caps=" + CAPABILITIES]
-    command = user + [strata, "record", "--source", "-F", "199", "-o", mine + "/u.html", "-o", mine + "/u.folded"]
+    command = user + [strata, "record", "--source", "-F", "499", "-o", mine + "/u.html", "-o", mine + "/u.folded"]
     program = write(where + "/mine.py", PROGRAM)
 
     def run(arguments, **options):

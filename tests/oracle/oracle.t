@@ -3,8 +3,8 @@
 """strata's stacks against the truth, on every CPython at hand (interpreters.py), and by check.py's criteria.
 
 ORACLE_SECONDS (20 times TEST_SCALE, of CPU time) and ORACLE_HZ (199) say how long and how often. strata starts the newest
-interpreter (in the long form every second), and attaches to the others while they run; these are sampled 5 times as often for
-1/5 of the time, unless ORACLE_HZ is set. ORACLE_ONLY is a regular expression of labels; STRATA_LAB is a folder of roots of other systems to chroot into.
+interpreter (in the long form every second), and attaches to the others while they run. Unless ORACLE_HZ is set, all are sampled
+more often, for less time: 10 times as often those that it attaches to, 1.5 times the others. ORACLE_ONLY is a regular expression of labels; STRATA_LAB is a folder of roots of other systems to chroot into.
 `--table` prints a markdown table at the end. Needs root."""
 import concurrent.futures
 import json
@@ -25,9 +25,10 @@ import truths  # noqa: E402
 STRATA = os.environ.get("STRATA", os.path.join(HERE, "..", "..", "build", "strata"))
 SECONDS = float(os.environ.get("ORACLE_SECONDS", 20 * e2e.SCALE))
 HZ = int(os.environ.get("ORACLE_HZ", "199"))
-# One that is attached to is known before its first sample: as many samples in less time lack no more of its beginning.
-# Of one that is started the first 10 ms are late: ten samples at 995 Hz, too many for 99.9 % of 4,000.
-FASTER = 1 if "ORACLE_HZ" in os.environ else 5
+# One that is attached to is known before its first sample: as many samples in less time lack no more of its beginning. In 2 s of
+# CPU time the program goes seven times through what it does, or more often.
+# Of one that is started the first 10 ms are late: three samples at 298 Hz, and four may be for 99.9 % of 4,000.
+ATTACHED_FASTER, STARTED_FASTER = (1, 1) if "ORACLE_HZ" in os.environ else (10, 1.5)
 LOSSES = os.path.join(HERE, "..", "..", "src", "abi", "loss.def")
 CRITERIA = (
     ("impossible", "impossible stacks: 0"),
@@ -77,21 +78,23 @@ class Run(object):
         self.environment = dict(os.environ, PYTHONHASHSEED="0", TMPDIR=inside)
         found = truths.files_inside(self.interpreter, program, inside, outside)
         folded, stats = "%s/%s.folded" % (self.folder, label), "%s/%s.json" % (self.folder, label)
-        record = ["-F", str(int(HZ * FASTER if self.attach else HZ)), "-t", "-o", folded, "--stats", stats]
+        faster = ATTACHED_FASTER if self.attach else STARTED_FASTER
+        seconds = SECONDS / faster
+        record = ["-F", str(int(HZ * faster)), "-t", "-o", folded, "--stats", stats]
         if self.attach:
             ready = "%s.ready" % label
             target = subprocess.Popen(program + ["--seconds", "1e9", "--ready", inside + "/" + ready],
                                       env=self.environment, stdout=subprocess.DEVNULL)
             try:
                 self.wait_for(outside + "/" + ready, target)
-                done = e2e.record_used(target.pid, SECONDS / FASTER, "--children", *record)
+                done = e2e.record_used(target.pid, seconds, "--children", *record)
                 if done.returncode != 0:
                     raise Failure("strata record -p: status %d: %s" % (done.returncode, done.stderr[-300:]))
             finally:
                 target.kill()
                 target.wait()
         else:
-            self.call([STRATA, "record"] + record + ["--"] + program + ["--seconds", str(SECONDS)], "strata record --")
+            self.call([STRATA, "record"] + record + ["--"] + program + ["--seconds", str(seconds)], "strata record --")
         check = [sys.executable, os.path.join(HERE, "check.py"), "--json", "--stats", stats, "--losses", LOSSES]
         for truth in found:
             check += ["--truth", truth]
