@@ -8,6 +8,7 @@ import re
 import struct
 
 import guest
+from tap import LONG
 
 FRAMES = 40
 ONCE = "/bin/calls %d 1" % FRAMES
@@ -37,14 +38,15 @@ def each(kinds, body):
     return "\n".join("%s:vfs_read /pid == cpid && %s/ {%s\n}" % (kind, ARGUMENTS[kind], body) for kind in kinds)
 
 
-# Lines by the code of all of Python's instructions: of the Python that is there, and programs for two more, which are only loaded.
-# What reads the names of functions is in the programs of the other probes, too.
+# Lines by the code of all of Python's instructions: of the Python that is there, and programs for two more, which are only loaded; in
+# the short form all are, because an emulated machine takes 10 s and more for the beginning of a Python that is stopped at each of its
+# instructions. What reads the names of functions is in the programs of the other probes, too.
 LINES = r"""begin {
-    system("strata trace -q --no-feature python_markers -e 'python:%s:line /args.function == \"down\"/ { @[args.line] = count(); }' -c '%s -I -S /calls.py 4 1';
+    system("strata trace -q --no-feature python_markers -e 'python:%s:line /args.function == \"down\"/ { @[args.line] = count(); }' -c '%s -I -S /calls.py 4 1' %s && echo traced;
         for file in /pythons/*; do strata trace -q --no-warnings --dry-run -e \"python:$file:line { @ = count(); }\" && echo loaded; done;
         strata trace -q --no-warnings --dry-run -e 'python:%s:function-entry { @[args.function, args.kind] = count(); @[args.file, args.kind] = count(); }' && echo entered");
     exit();
-}""" % (3 * (guest.PYTHON,))
+}""" % (guest.PYTHON, guest.PYTHON, "" if LONG else "--dry-run", guest.PYTHON)
 
 # name: (program, command or None)
 RUNS = {
@@ -299,7 +301,10 @@ def judge_lines(tap, kernel, output):
         tap.ok("without one it needs Linux 5.17" in output, "%s: python:line is refused without bpf_loop()" % kernel, output)
         return
     told = {key: count for key, count in counts(output).items() if key.startswith("@[")}
-    tap.equal(told, {"@[9]": 4, "@[10]": 3, "@[11]": 1, "@[12]": 1, "@[13]": 1}, "%s: python:line, by the code of all instructions" % kernel)
+    tap.ok("traced" in output, "%s: python:line, by the code of all instructions" % kernel, output)
+    if not LONG:
+        return
+    tap.equal(told, {"@[9]": 4, "@[10]": 3, "@[11]": 1, "@[12]": 1, "@[13]": 1}, "%s: python:line tells each line" % kernel)
     count = len(guest.other_pythons())
     tap.ok(output.count("loaded") == count, "%s: python:line of %d other versions is verified" % (kernel, count), output)
 
