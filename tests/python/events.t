@@ -105,8 +105,16 @@ def check_lines(tap, interpreter):
     """Without a marker: all of Python's instructions have them."""
     script = 'begin { exit(); } python:"%s":line { }' % interpreter.path
     done = trace(script, None)
-    tap.ok(done.returncode == 0 and "no marker for lines" in done.stderr and "which slows it" in done.stderr,
-           "%s: line is had, and it is said that this is slow" % interpreter.label, done.stderr)
+    tap.ok(done.returncode == 0 and "no marker for lines" in done.stderr and "which slows it" in done.stderr and
+           "in each process of the machine" in done.stderr,
+           "%s: line is had, and it is said that this is slow, and for whom" % interpreter.label, done.stderr)
+    with subprocess.Popen(["chroot", interpreter.root or "/", interpreter.path, "-c", "print(1, flush=True); input()"],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as target:
+        target.stdout.readline()
+        done = trace("begin { exit(); } python:line { }", None, ("-p", str(target.pid)))
+        target.stdin.close()
+    tap.ok(done.returncode == 0 and "which slows it" in done.stderr and "in each process" not in done.stderr,
+           "%s: one process alone" % interpreter.label, done.stderr)
 
 
 def check_inspect(tap, interpreter):

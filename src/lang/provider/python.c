@@ -174,6 +174,7 @@ static void add_site(const struct python_file *file, enum python_event event, co
  */
 static void add_lines(const struct python_file *file)
 {
+	const struct compile_options *options = file->search->c->options;
 	const struct python_sites *sites = &file->sites;
 	bool is_old = file->interpreter.layout.version < 0x30b;
 	size_t i;
@@ -191,8 +192,11 @@ static void add_lines(const struct python_file *file)
 	if (!file->search->listing)
 		report_warning(file->search->c->report, "python.slow", file->search->point->span,
 			       "%s has no marker for lines: each of Python's instructions is stopped at, which "
-			       "slows it 40 to 1,000 times",
-			       file->path);
+			       "slows it 40 to 1,000 times%s",
+			       file->path,
+			       options->pid && !options->command_path
+				       ? ""
+				       : ", in each process of the machine that runs it; with -p PID in that one");
 }
 
 /* Where the kernel cannot read line tables; and nobody who asks for all events means to wait 200 times as long. */
