@@ -22,6 +22,7 @@ LIBRARY = "/usr/lib/x86_64-linux-gnu/libcrypto.so.3"
 NAME = "strata-analyser"
 NOBODY = 65534
 LATE_S = 2
+TOLD_S, BARE_S = 2, 3  # CPU time: of the second one the code is analysed first
 PYTHON = "/usr/bin/python3.11"
 SPIN = "def spin():\n    while True:\n        sum(range(1000))\nspin()"
 FUNCTIONS = 200
@@ -87,8 +88,9 @@ class Run:
             harming.start()
             e2e.let_use(hog.pid, 0.3)
             running.extend(subprocess.Popen([command]) for command in commands)
-            for process in running:
-                e2e.let_use(process.pid, 2)
+            for process, seconds in zip(running, (TOLD_S, BARE_S)):
+                e2e.until(lambda: e2e.used(process.pid) >= seconds)
+                process.send_signal(signal.SIGSTOP)  # it has been sampled for long enough
         try:
             self.done = e2e.record_while(during, "-a", "-o", prefix + ".folded", "--stats", prefix + ".json")
         finally:
@@ -193,8 +195,12 @@ def record_bare(where, bare, during, *arguments, **options):
     running = subprocess.Popen([bare, *arguments])
     e2e.let_use(running.pid, 0.05)
     harming.start()
+    outputs = ["-o", where + "/out.folded", "--stats", where + "/out.json"]
     try:
-        e2e.record("-p", running.pid, "-d", "2", "-o", where + "/out.folded", "--stats", where + "/out.json", **options)
+        if options:
+            e2e.record("-p", running.pid, "-d", "2", *outputs, **options)
+        else:
+            e2e.record_used(running.pid, 1.8, *outputs)  # on a busy machine longer: so often the process must be started
     finally:
         stop.set()
         harming.join()

@@ -59,8 +59,8 @@ class Recording:
         victims = []
 
         def during(strata):
-            for hog in running:
-                e2e.let_use(hog.pid, 0.7)
+            for pid, end in [(hog.pid, e2e.used(hog.pid) + 0.7) for hog in running]:
+                e2e.until(lambda: e2e.used(pid) >= end)
             victims.append(subprocess.Popen([program]))
             e2e.let_use(victims[0].pid, 0.3)
             # It has nothing more to do: the victim's rows are there.
