@@ -29,7 +29,7 @@ $(BPF_TYPES): $(GEN)/vmlinux.h
 define bpf_compile
 	@mkdir -p $(@D)
 	$(call say,CLANG,$@)
-	$(Q)CCACHE_SLOPPINESS=pch_defines,time_macros $(CLANG) $(BPF_CFLAGS) -D__TARGET_ARCH_$(1) -I$(GEN) -include-pch $(BPF_TYPES) \
+	$(Q)CCACHE_NODEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros $(CLANG) $(BPF_CFLAGS) -D__TARGET_ARCH_$(1) -I$(GEN) -include-pch $(BPF_TYPES) \
 		-MMD -MP -MT $@ -MF $(@:.o=.d) -c $(2) -o $@
 	@sed -i 's| $(CURDIR)/| |' $(@:.o=.d)
 endef

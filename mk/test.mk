@@ -35,14 +35,15 @@ TEST_LDFLAGS = $(STRATA_LDFLAGS) -fuse-ld=lld
 # their own program's types.
 UNIT_LEVEL := -O0
 ifneq ($(SANITIZE),)
-$(BUILD)/tests/unit/test_native_random.o $(BUILD)/tests/unit/test_tables.o: UNIT_LEVEL := -O1
+UNIT_LEVEL += -fno-sanitize=fuzzer-no-link $(BY_CALLS)
+$(BUILD)/tests/unit/test_native_random.o $(BUILD)/tests/unit/test_tables.o: UNIT_LEVEL := -O1 -fno-sanitize=fuzzer-no-link
 endif
 UNIT_OBJS := $(UNIT_TESTS:=.o)
 .SECONDARY: $(UNIT_OBJS)
 $(BUILD)/tests/unit/%.o: tests/unit/%.c | $(GENERATED)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(STRATA_CFLAGS) $(UNIT_LEVEL) -g -Itests/unit -DTEST_DIR='"$(CURDIR)/tests"' -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(STRATA_CFLAGS) $(UNIT_LEVEL) -g -Itests/unit -DTEST_DIR='"$(CURDIR)/tests"' -MD -MP -c $< -o $@
 -include $(UNIT_OBJS:.o=.d)
 
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(LIBSTRATA)
