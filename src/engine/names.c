@@ -13,7 +13,6 @@
 struct source {
 	const struct names *names;
 	struct resolver resolver; /* its object is NULL: not a file's, or not known */
-	struct kernel_names *kernel;
 	char build_id[ELF_BUILD_ID_TEXT]; /* if frames keep it */
 	bool last;                        /* what there is no memory for is named by its address */
 	int err;                          /* -ENOMEM: some were */
@@ -39,9 +38,9 @@ static bool is_exec_function(const char *name)
 /* *is: LOCATION_IS_EXEC, LOCATION_IS_SCHEDULER. */
 static int name_kernel(const struct source *source, const struct location *location, uint64_t *is, uint32_t *ret)
 {
-	const char *name =
-		source->kernel ? kernel_names_lookup(source->kernel, location->address - location->is_return, NULL)
-			       : NULL;
+	struct kernel_names *kernel = source->names->kernel;
+	uint64_t address = location->address - location->is_return;
+	const char *name = kernel ? kernel_names_lookup(kernel, address, NULL) : NULL;
 	struct frame frame = {.layer = FRAME_KERNEL};
 	char text[32];
 
@@ -50,7 +49,7 @@ static int name_kernel(const struct source *source, const struct location *locat
 		name = text;
 	}
 	*is = is_exec_function(name) ? LOCATION_IS_EXEC : 0;
-	if (source->kernel && kernel_names_is_scheduler(source->kernel, location->address - location->is_return))
+	if (kernel && kernel_names_is_scheduler(kernel, address))
 		*is |= LOCATION_IS_SCHEDULER;
 	frame.name = name;
 	if (source->names->detail == FRAME_PLACES)
@@ -172,20 +171,17 @@ static int open_resolver(struct source *source, struct object *object, const uin
 	return err;
 }
 
-/* The kernel's names; those that were kept, if what is to be named cannot have become another's since. */
-static int open_kernel(struct source *source, const uint32_t *numbers, size_t count)
+/* What was read is read again if what is to be named can have become another's since. */
+static int open_kernel(const struct names *names, const uint32_t *numbers, size_t count)
 {
-	const struct names *names = source->names;
+	bool stay = true;
 	size_t i;
 
-	source->kernel = names->kernel ? *names->kernel : NULL;
-	for (i = 0; i < count && source->kernel; i++) {
-		if (kernel_names_stay(source->kernel, names->store->locations.at[numbers[i]].address))
-			continue;
-		kernel_names_destroy(source->kernel);
-		source->kernel = *names->kernel = NULL;
-	}
-	return source->kernel ? 0 : kernel_names_create(&source->kernel, NULL);
+	if (!names->kernel)
+		return 0;
+	for (i = 0; i < count && stay; i++)
+		stay = kernel_names_stay(names->kernel, names->store->locations.at[numbers[i]].address);
+	return kernel_names_read(names->kernel, !stay);
 }
 
 /* 0 or -ENOMEM. What an object has no names for is no error. */
@@ -196,7 +192,7 @@ static int source_open(struct source *source, uint32_t number, const uint32_t *n
 	int err = 0, unranged = 0;
 
 	if (number == LOCATION_KERNEL)
-		err = open_kernel(source, numbers, count);
+		err = open_kernel(source->names, numbers, count);
 	if (object) {
 		err = open_resolver(source, object, numbers, count);
 		unranged = object_find_roles(object);
@@ -204,15 +200,6 @@ static int source_open(struct source *source, uint32_t number, const uint32_t *n
 			object_build_id(object, source->build_id, sizeof(source->build_id));
 	}
 	return err == -ENOMEM ? err : unranged;
-}
-
-static void source_close(struct source *source)
-{
-	resolver_close(&source->resolver);
-	if (source->names->kernel && source->kernel)
-		*source->names->kernel = source->kernel;
-	else
-		kernel_names_destroy(source->kernel);
 }
 
 /*
@@ -235,7 +222,7 @@ static int name_group(const struct names *names, uint32_t object, const uint32_t
 		else
 			location->named = named;
 	}
-	source_close(&source);
+	resolver_close(&source.resolver);
 	return ret ? ret : source.err;
 }
 

@@ -27,7 +27,7 @@ struct names {
 	/* The perf map of an ANONYMOUS file's process, or NULL. */
 	struct perf_map *(*perf_map)(void *context, const struct mapped_file *file);
 	void *context;
-	struct kernel_names **kernel; /* keeps the kernel's symbols from call to call; NULL: they are not kept */
+	struct kernel_names *kernel; /* NULL: its functions get their addresses as names */
 	enum frame_detail detail;
 	bool lines; /* of native code: lines and inlined functions */
 };

@@ -89,6 +89,7 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	if (options->verify)
 		watch->verifier = verifier_create(options->verbose);
 	watch->naming.names = frames_create();
+	watch->naming.kernel = kernel_names_create(true);
 	watch->processes = processes_create();
 	watch->objects = objects_create(options->files);
 	watch->walker = late_walker_create(sampler_tables(sampler));
@@ -96,8 +97,9 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	watch->naming.jit_maps = perf_maps_create(NULL);
 	watch->tidying.reaped_at = watch->learning.begun = watch_now();
 	watch_names_init(watch);
-	if (!watch->naming.names || !watch->naming.namer || !watch->processes || !watch->objects || !watch->walker ||
-	    !watch->naming.perf_maps || !watch->naming.jit_maps || (options->verify && !watch->verifier) ||
+	if (!watch->naming.names || !watch->naming.kernel || !watch->naming.namer || !watch->processes ||
+	    !watch->objects || !watch->walker || !watch->naming.perf_maps || !watch->naming.jit_maps ||
+	    (options->verify && !watch->verifier) ||
 	    (options->cgroups && !watch->owners) || (options->sources && !watch->sources)) {
 		watch_destroy(watch);
 		return diag_fail(diag, ENOMEM, "watch.memory", "out of memory");
@@ -719,7 +721,7 @@ static struct names names_of(struct watch *watch)
 			      .frames = watch->naming.names,
 			      .perf_map = perf_map_of,
 			      .context = watch,
-			      .kernel = watch->store.in_windows || watch->naming.kernel ? &watch->naming.kernel : NULL,
+			      .kernel = watch->naming.kernel,
 			      .detail = watch->naming.detail,
 			      .lines = watch->naming.lines};
 }

@@ -174,7 +174,7 @@ struct naming {
 	struct namer *namer;
 	struct perf_maps *perf_maps;   /* by the index of the ANONYMOUS file + 1 */
 	struct perf_maps *jit_maps;    /* the same, of what processes publish otherwise */
-	struct kernel_names *kernel;   /* kept from one window to the next; NULL: not at hand */
+	struct kernel_names *kernel;
 };
 
 /* What is released: watch_tidy.c. */

@@ -8,12 +8,13 @@
 #include <string.h>
 
 #include "abi/kernel_names.h"
+#include "kernel/load_log.h"
 #include "kernel_names.skel.h"
 #include "symbol/kernel_symbols.h"
 
 struct kernel_names {
 	struct kernel_names_bpf *programs;
-	struct kernel_symbols *all; /* if the programs cannot be used */
+	struct kernel_symbols *all; /* if the programs cannot be used, and these were read */
 };
 
 /* Runs a program. Whether it says that it has an answer. */
@@ -27,29 +28,31 @@ static bool ask(const struct bpf_program *program, uint64_t address)
 
 static bool has_programs(struct kernel_names *names)
 {
+	load_log_silence();
 	names->programs = kernel_names_bpf__open();
-	if (names->programs && !kernel_names_bpf__load(names->programs) &&
-	    ask(names->programs->progs.tell_scheduler, 0))
-		return true;
-	kernel_names_bpf__destroy(names->programs);
-	names->programs = NULL;
-	return false;
+	/* Where libbpf was short of memory, `bss` may be missing. */
+	return names->programs && !kernel_names_bpf__load(names->programs) && names->programs->bss &&
+	       ask(names->programs->progs.tell_scheduler, 0);
 }
 
-int kernel_names_create(struct kernel_names **ret, struct diag *diag)
+struct kernel_names *kernel_names_create(bool asks)
 {
 	struct kernel_names *names = calloc(1, sizeof(*names));
-	int err = 0;
 
-	if (!names)
-		return diag_fail(diag, ENOMEM, "kernel_names.memory", "out of memory");
-	if (!has_programs(names))
-		err = kernel_symbols_create("/proc/kallsyms", &names->all, diag);
-	if (err)
-		free(names);
-	else
-		*ret = names;
-	return err;
+	if (names && !(asks && has_programs(names))) {
+		kernel_names_bpf__destroy(names->programs);
+		names->programs = NULL;
+	}
+	return names;
+}
+
+int kernel_names_read(struct kernel_names *names, bool again)
+{
+	if (names->programs || (names->all && !again))
+		return 0;
+	kernel_symbols_destroy(names->all);
+	names->all = NULL;
+	return kernel_symbols_create("/proc/kallsyms", &names->all, NULL);
 }
 
 void kernel_names_destroy(struct kernel_names *names)
@@ -78,8 +81,8 @@ static const char *take_apart(char *text, uint64_t *offset)
 
 const char *kernel_names_lookup(struct kernel_names *names, uint64_t address, uint64_t *offset)
 {
-	if (names->all)
-		return kernel_symbols_lookup(names->all, address, offset);
+	if (!names->programs)
+		return names->all ? kernel_symbols_lookup(names->all, address, offset) : NULL;
 	if (!ask(names->programs->progs.tell_name, address))
 		return NULL;
 	return take_apart(names->programs->bss->text, offset);
@@ -87,12 +90,12 @@ const char *kernel_names_lookup(struct kernel_names *names, uint64_t address, ui
 
 bool kernel_names_stay(const struct kernel_names *names, uint64_t address)
 {
-	return !names->all || kernel_symbols_stay(names->all, address);
+	return names->programs || !names->all || kernel_symbols_stay(names->all, address);
 }
 
 bool kernel_names_is_scheduler(const struct kernel_names *names, uint64_t address)
 {
-	if (names->all)
-		return kernel_symbols_is_scheduler(names->all, address);
+	if (!names->programs)
+		return names->all && kernel_symbols_is_scheduler(names->all, address);
 	return address >= names->programs->bss->scheduler_start && address < names->programs->bss->scheduler_end;
 }

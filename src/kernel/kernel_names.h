@@ -11,13 +11,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/diag.h"
-
 struct kernel_names;
 
-/* 0, or the negative errno of kernel_symbols_create(), which is what comes last. `diag` may be NULL. */
-int kernel_names_create(struct kernel_names **ret, struct diag *diag);
+/*
+ * Loads the program. It is not loaded later, when memory may be short: libbpf 1.1 may crash then. `asks` false: it does
+ * without, for tests. NULL: there is no memory.
+ */
+struct kernel_names *kernel_names_create(bool asks);
 void kernel_names_destroy(struct kernel_names *names); /* may be NULL */
+
+/*
+ * To be called before addresses are looked up. Reads /proc/kallsyms, if the kernel cannot be asked and it was not read
+ * before; or, if `again`, has changed since. 0, or a negative errno, as kernel_symbols_create(): nothing has a name.
+ */
+int kernel_names_read(struct kernel_names *names, bool again);
 
 /*
  * The function that covers an address, without "[module]", and the distance from its start (`offset` may be NULL). NULL
@@ -25,7 +32,7 @@ void kernel_names_destroy(struct kernel_names *names); /* may be NULL */
  */
 const char *kernel_names_lookup(struct kernel_names *names, uint64_t address, uint64_t *offset);
 
-/* Is what lookup says of an address true for as long as the kernel runs, also if code was loaded since create()? */
+/* Is what lookup says of an address true for as long as the kernel runs, also if code was loaded since it was read? */
 bool kernel_names_stay(const struct kernel_names *names, uint64_t address);
 
 /* Is an address in the scheduler's functions (.sched.text)? The kernel leaves these out of a sleeping thread's stack.

@@ -105,8 +105,9 @@ static void kernel_symbol(struct names *names, FILE *out, uint64_t address, bool
 
 	if (!names->kernel_tried) {
 		names->kernel_tried = true;
-		if (kernel_names_create(&names->kernel, NULL))
-			names->kernel = NULL;
+		names->kernel = kernel_names_create(true);
+		if (names->kernel)
+			kernel_names_read(names->kernel, false);
 	}
 	if (names->kernel)
 		name = kernel_names_lookup(names->kernel, address - is_return, &offset);

@@ -82,7 +82,11 @@ struct given {
 static void give(struct objects *objects, uint32_t file, uint64_t vaddr, unsigned long at, struct given *ret)
 {
 	struct store store = {};
-	struct names names = {.store = &store, .objects = objects, .frames = frames_create(), .perf_map = no_map};
+	struct names names = {.store = &store,
+			      .objects = objects,
+			      .frames = frames_create(),
+			      .perf_map = no_map,
+			      .kernel = kernel_names_create(false)};
 	uint32_t i, number;
 
 	*ret = (struct given){};
@@ -106,6 +110,7 @@ static void give(struct objects *objects, uint32_t file, uint64_t vaddr, unsigne
 	}
 	store_deinit(&store);
 	frames_destroy(names.frames);
+	kernel_names_destroy(names.kernel);
 }
 
 static void test_each(struct objects *objects, uint32_t file, uint64_t vaddr, const struct given *whole)
