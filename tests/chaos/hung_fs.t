@@ -40,8 +40,8 @@ def work(ends):
 WORKS = """import sys
 names = {}
 exec(compile(%r, %r, "exec"), names)
-names["work"](1); print("ready"); sys.stdout.flush(); sys.stdin.readline()
-names["work"](2); print("done"); sys.stdout.flush(); sys.stdin.readline()
+names["work"](0.5); print("ready"); sys.stdout.flush(); sys.stdin.readline()
+names["work"](1); print("done"); sys.stdout.flush(); sys.stdin.readline()
 """
 
 
@@ -91,6 +91,16 @@ def awake(pid):
         os.kill(pid, signal.SIGSTOP)
 
 
+def use(pid, seconds):
+    """What is stopped runs until it has used so much CPU time."""
+    with awake(pid):
+        e2e.let_use(pid, seconds)
+
+
+def record_used(target, seconds, *arguments):
+    return e2e.record_while(lambda _: use(target, seconds), *(arguments + ("-p", target)))
+
+
 def sums_up(tap, where, done, words):
     tap.equal(done.returncode, 0, words + ": exit status")
     stats, lost = figures(where)
@@ -102,21 +112,28 @@ def sums_up(tap, where, done, words):
 def hung_before(tap, where, server, target):
     server.tell("hang")
     # The program runs on while strata still waits for its file, a second.
-    done = e2e.record_used(target, 1.7, *outputs(where))
+    done = record_used(target, 1.7, *outputs(where))
     stats, lost = sums_up(tap, where, done, "hung before")
     tap.ok(stats["samples"] >= e2e.due(0.67, HZ), "hung before: %d samples" % stats["samples"])
     tap.equal(lost, {"no-answer": stats["samples"]}, "hung before: all of them for that reason")
     tap.ok("no-answer" in done.stderr, "hung before: which the summary names")
-    done = e2e.record_while(lambda _: None, *(outputs(where) + ("-p", target)))
+    with awake(target):
+        done = e2e.record_while(lambda _: None, *(outputs(where) + ("-p", target)))
     sums_up(tap, where, done, "a Ctrl-C while it waits for the file system")
 
 
 def ends_in_time(tap, where, server, target):
     """What a file system that hangs adds to a recording: of a few times the least, as others wait for a CPU."""
     def took(command):
+        def go(strata):
+            with awake(target):
+                end = e2e.used(target) + 0.5
+                e2e.until(lambda: e2e.used(target) >= end or strata.poll() is not None)
+            strata.wait(timeout=e2e.PATIENCE_S)
+
         server.tell(command)
         begin = time.monotonic()
-        e2e.record(*(outputs(where) + ("-p", target, "-d", 2)))
+        e2e.record_while(go, *(outputs(where) + ("-p", target, "-d", 2)))
         return time.monotonic() - begin
 
     added = []
@@ -130,13 +147,11 @@ def comes_back(tap, where, server, target):
     server.tell("hang")
 
     def go(_):
-        e2e.let_use(target, 1.5)
+        use(target, 1.5)
         server.tell("answer")
         # It is asked again 5 s after it did not answer (src/engine/objects.c). Until then one would only count losses.
-        os.kill(target, signal.SIGSTOP)
         time.sleep(6)
-        os.kill(target, signal.SIGCONT)
-        e2e.let_use(target, 1)
+        use(target, 0.6)
 
     done = e2e.record_while(go, *(outputs(where) + ("-p", target)))
     stats, lost = sums_up(tap, where, done, "comes back")
@@ -147,7 +162,7 @@ def comes_back(tap, where, server, target):
 
 def hangs_later(tap, where, server, target):
     def go(_):
-        e2e.let_use(target, 1)
+        use(target, 0.7)
         server.tell("hang")
 
     server.tell("answer")
@@ -159,15 +174,15 @@ def hangs_later(tap, where, server, target):
 def verified(tap, where, server, target):
     def go(_):
         server.tell("answer")
-        e2e.let_use(target, 0.7)
+        use(target, 0.7)
         server.tell("hang")
-        e2e.let_use(target, 0.4)
+        use(target, 0.4)
 
     server.tell("answer")
     stats, _ = sums_up(tap, where, e2e.record_while(go, *(outputs(where) + ("--verify", "-p", target))), "--verify, hangs later")
     tap.ok(stats["verify"]["agree"] > 0 and not stats["verify"]["differ"], "--verify, hangs later: %s" % stats["verify"])
     server.tell("hang")
-    sums_up(tap, where, e2e.record_used(target, 1.4, *(outputs(where) + ("--verify",))), "--verify, hung before")
+    sums_up(tap, where, record_used(target, 1.4, *(outputs(where) + ("--verify",))), "--verify, hung before")
 
 
 def others(tap, server, target):
@@ -233,19 +248,17 @@ def results(tap, where, server, target):
     refused("a folder of PATH that hangs", "--", "true", env=dict(os.environ, PATH=server.mount + ":" + os.environ["PATH"]))
     server.tell("answer")
     written = ("-F", HZ, "-o", server.mount + "/r.folded", "-o", where + "/h.folded", "--stats", where + "/h.json")
-    with awake(target):
-        done = e2e.record_used(target, 0.4, *written)
+    done = record_used(target, 0.4, *written)
     tap.ok(done.returncode == 0 and e2e.folded(server.mount + "/r.folded") == e2e.folded(where + "/h.folded"),
            "a result is written there as long as it answers", done.stderr)
 
     def go(_):
-        e2e.let_use(target, 0.4)
+        use(target, 0.4)
         server.tell("hang")
 
     os.unlink(where + "/h.folded")
     os.environ["TMPDIR"] = where
-    with awake(target):
-        done = e2e.record_while(go, *(written + ("-p", target)))
+    done = e2e.record_while(go, *(written + ("-p", target)))
     tap.ok(done.returncode == 1 and "r.folded: its file system does not answer; it was written to %s/" % where in done.stderr and
            "samples in" in done.stderr, "-o hangs later: its result is kept elsewhere", done.stderr)
     tap.ok(e2e.folded(where + "/h.folded") and e2e.load(where + "/h.json")["samples"], "-o hangs later: the others are there")
@@ -401,7 +414,6 @@ def recordings(tap, where, server, target):
 
 
 def commands(tap, where, server, target):
-    target.send_signal(signal.SIGSTOP)  # it runs where it is sampled
     others(tap, server, target.pid)
     results(tap, where, server, target.pid)
     end(target)
@@ -424,6 +436,7 @@ def beside(tap, part):
             return
         target = subprocess.Popen([server.program], stdout=subprocess.PIPE)
         target.stdout.readline()
+        target.send_signal(signal.SIGSTOP)  # it runs where it is sampled
         try:
             part(tap, where, server, target)
         finally:

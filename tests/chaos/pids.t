@@ -10,6 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import chaos  # noqa: E402
 from chaos import e2e, judge, outputs  # noqa: E402
 
+HZ = 1499
 SCRIPT = """#!%s/reuse-%s -SE
 import time
 def %s_python():
@@ -31,18 +32,18 @@ def programs(where):
 
 
 def reuse(tap, where, storm):
-    command = [storm, "pids", "6", where + "/alpha.so", where + "/omega.so"] + list(programs(where))
+    command = [storm, "pids", "4", where + "/alpha.so", where + "/omega.so"] + list(programs(where))
     if subprocess.call([storm, "pids", "0.01"] + command[3:]):
         tap.skip("pids that are used again", "clone3() does not let choose a pid here")
         return
     command = ["nice", "-n", "5"] + command
     for words in ("one pid for all", "one pid for all, among all"):
-        arguments = ["-t"] + outputs(where, 999)
+        arguments = ["-t"] + outputs(where, HZ)
         if "among" in words:
             done = e2e.record_while(lambda _: subprocess.check_call(command), *(arguments + ["-a"]))
         else:
             done = e2e.record(*(arguments + ["--"] + command))
-        mine = judge(tap, words, where, done, 4, 999, least=0.98, own="(reuse-)?(alpha|omega)")
+        mine = judge(tap, words, where, done, 2.67, HZ, least=0.98, own="(reuse-)?(alpha|omega)")
         seen = {name: [(f, c) for f, c in mine if name in f[0]] for name in ("alpha", "omega")}
         threads = [{re.search(r"\((\d+)\)$", f[1]).group(1) for f, _ in seen[name]} for name in seen]
         tap.ok(threads[0] & threads[1], "%s: %d and %d pids, %d the same" %

@@ -14,7 +14,7 @@ sys.path.insert(0, HERE)
 import e2e  # noqa: E402
 
 KERNELS = HERE + "/../kernels"
-SECONDS, HZ = 1, 99
+SECONDS, HZ = 0.5, 199
 LIMIT_NS = 250000  # of --max-sample-time, unless told otherwise
 # Of the mean: what a sample does beside its walks, as sending what they found, and what interrupts it.
 WIDE_NS = 3 * LIMIT_NS

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """record --tasks: every stack of a task begins with the task's name, beside a program whose tasks know their names, come and
-go, and run functions of their own; on every interpreter at hand. ORACLE_ONLY is a regular expression of labels."""
+go, and run functions of their own; on every interpreter at hand. Of some kinds the short form takes a few interpreters, one of
+each way in which tasks are found. ORACLE_ONLY is a regular expression of labels."""
 import collections
 import json
 import os
@@ -146,12 +147,15 @@ def main():
     with e2e.folder() as where:
         for interpreter in found:
             running(tap, where, interpreter)
+        some = found if e2e.LONG or ONLY else interpreters.representative_and_312(found)
+        for interpreter in some:
             begun(tap, where, interpreter)
-        versions = {i.version[:2]: i for i in found}
+        versions = {i.version[:2]: i for i in some}
         for version in sorted(versions):
             other_kinds(tap, where, versions[version])
-        for version in sorted(versions)[::4]:
-            waiting(tap, where, versions[version])
+        of_all = {i.version[:2]: i for i in found}
+        for version in sorted(of_all)[::4]:
+            waiting(tap, where, of_all[version])
         for interpreter in [i for i in found if not i.root and i.path.startswith("/usr/bin/")][:1]:
             uvloop(tap, where, interpreter)
         if found:

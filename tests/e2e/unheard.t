@@ -16,11 +16,11 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import e2e  # noqa: E402
 
-HZ = 999
+HZ = 1998
 TIMES = 5
 TRIES = 5
-CPU_S = 0.1
-KNOWN_S = 0.04  # of what strata is only to meet: twenty times
+CPU_S = 0.05
+KNOWN_S = 0.03  # of what strata is only to meet: twenty times
 FEATURE = "finding mappings"
 # Runs for so many seconds each: at once; in a library that is loaded then; in a child; and as another program in the same process.
 PROGRAM = """import os, sys, time
