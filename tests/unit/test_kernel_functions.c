@@ -24,6 +24,8 @@ static int create(const char *symbols, const char *traceable, struct kernel_func
 	write_file(second, traceable);
 	err = kernel_functions_create(first, second, ret, diag);
 	unlink(first);
+	if (!err && *ret && kernel_functions_at(*ret, 0)) /* reads the second */
+		kernel_functions_is_traceable(*ret, kernel_functions_at(*ret, 0));
 	unlink(second);
 	return err;
 }
@@ -50,17 +52,24 @@ static void test_functions(void)
 	if (!functions)
 		return;
 	function = kernel_functions_find(functions, "startup");
-	ok(function && function->address == 0xffffffff81000000 && function->is_traceable,
+	ok(function && function->address == 0xffffffff81000000 && kernel_functions_is_traceable(functions, function),
 	   "functions: one that is traceable");
 	is_str(function ? function->module : "", "vmlinux", "functions: of the kernel itself");
 	function = kernel_functions_find(functions, "weak");
-	ok(function && !function->is_traceable, "functions: a name of another module does not make it traceable");
+	ok(function && !kernel_functions_is_traceable(functions, function),
+	   "functions: a name of another module does not make it traceable");
 	function = kernel_functions_find(functions, "twice");
-	ok(function && function->address == 0xffffffff81000020 && !function->is_traceable,
+	ok(function && function->address == 0xffffffff81000020 && !kernel_functions_is_traceable(functions, function),
 	   "functions: the first of a name");
+	ok(function && kernel_functions_is_first(functions, function) &&
+		   !kernel_functions_is_first(functions, kernel_functions_at(functions, 3)) &&
+		   !kernel_functions_is_first(functions, kernel_functions_at(functions, 4)) &&
+		   kernel_functions_is_first(functions, kernel_functions_at(functions, 5)),
+	   "functions: which is the first of its name");
 	ok(!kernel_functions_find(functions, "data") && !kernel_functions_find(functions, ""), "functions: no data");
 	function = kernel_functions_at(functions, 4);
-	ok(function && function->address == 0xffffffffc0000000 && function->is_traceable, "functions: of a module");
+	ok(function && function->address == 0xffffffffc0000000 && kernel_functions_is_traceable(functions, function),
+	   "functions: of a module");
 	is_str(function ? function->module : "", "mod", "functions: the module's name");
 	ok(!kernel_functions_at(functions, 6), "functions: the end");
 	kernel_functions_destroy(functions);
@@ -86,7 +95,7 @@ static void test_addresses(void)
 	if (!functions)
 		return;
 	for (i = 0; (function = kernel_functions_at(functions, i)); i++)
-		traceable |= (unsigned int)function->is_traceable << i;
+		traceable |= (unsigned int)kernel_functions_is_traceable(functions, function) << i;
 	is_int(traceable, 0x16, "functions: traceable by address, also behind an endbr64");
 	kernel_functions_destroy(functions);
 }

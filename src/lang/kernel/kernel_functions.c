@@ -24,11 +24,13 @@
 struct kernel_functions {
 	char *text; /* of kallsyms; names point into it */
 	VEC(struct kernel_function) all;
-	struct table by_name; /* hash of the name → index of the first + 1 */
+	struct table by_name; /* hash of the name → index of the first; empty until somebody asks */
+	char *traceable_path; /* NULL: there is none, or it was read */
+	struct table traceable;
 };
 
-/* NUL-terminated; NULL when it cannot be read. These files tell no size. */
-static char *read_text(const char *path)
+/* NUL-terminated, with its size; NULL when it cannot be read. These files tell no size. */
+static char *read_text(const char *path, size_t *ret)
 {
 	size_t room = 1u << 22, used = 0;
 	char *text = malloc(room), *more;
@@ -52,6 +54,7 @@ static char *read_text(const char *path)
 		return NULL;
 	}
 	text[used] = '\0';
+	*ret = used;
 	return text;
 }
 
@@ -63,46 +66,53 @@ static uint64_t hash(const char *name, const char *module)
 	return value ? value : 1;
 }
 
-/* Cuts "NAME[MODULE]", with a blank before the bracket, in two. */
-static const char *cut_module(char *name)
+/* Where a line ends, which is cut there; behind it the next one begins. NULL: there are no more. */
+static char *cut_line(char *line, const char *text_end)
 {
-	char *bracket = strchr(name, '['), *end;
+	char *end;
 
-	name[strcspn(name, " \t[")] = '\0';
+	if (line >= text_end)
+		return NULL;
+	end = memchr(line, '\n', (size_t)(text_end - line));
+	if (!end)
+		end = line + strlen(line);
+	*end = '\0';
+	return end;
+}
+
+/* Cuts "NAME[MODULE]", with a blank before the bracket, in two. */
+static const char *cut_module(char *name, char *end)
+{
+	char *bracket = memchr(name, '[', (size_t)(end - name)), *name_end = bracket ? bracket : end;
+
+	while (name_end > name && (name_end[-1] == ' ' || name_end[-1] == '\t'))
+		name_end--;
+	*name_end = '\0';
 	if (!bracket)
 		return "vmlinux";
-	bracket++;
-	end = strchr(bracket, ']');
-	if (end)
-		*end = '\0';
-	return bracket;
+	if (end[-1] == ']')
+		end[-1] = '\0';
+	return bracket + 1;
 }
 
 /* An address that no function has: the table has addresses, not names. */
 #define HAS_ADDRESSES 1
 #define ENDBR_BYTES   4
 
-static bool is_traceable(const struct table *traceable, const struct kernel_function *function)
-{
-	if (!table_get(traceable, HAS_ADDRESSES, NULL))
-		return table_get(traceable, hash(function->name, function->module), NULL);
-	return function->address && (table_get(traceable, function->address, NULL) ||
-				     table_get(traceable, function->address + ENDBR_BYTES, NULL));
-}
-
 static int read_traceable(const char *path, struct table *ret)
 {
-	char *text = path ? read_text(path) : NULL, *rest = text, *line;
+	size_t size;
+	char *text = read_text(path, &size), *line, *end;
 	int err = 0;
 
-	while (!err && (line = strsep(&rest, "\n"))) {
+	for (line = text; !err && text && (end = cut_line(line, text + size)); line = end + 1) {
 		char *name = line;
 		uint64_t address = strtoull(line, &name, 16);
 		bool has_address = name == line + 16 && *name == ' ';
 		const char *module;
 
 		name = has_address ? name + 1 : line;
-		module = cut_module(name);
+		module = cut_module(name, end);
 		if (*name)
 			err = table_set(ret, has_address ? address : hash(name, module), 1);
 		if (*name && has_address && !err)
@@ -112,45 +122,46 @@ static int read_traceable(const char *path, struct table *ret)
 	return err;
 }
 
-static int add_line(struct kernel_functions *functions, const struct table *traceable, char *line)
-{
-	struct kernel_function function = {};
-	char *end;
+/* "ADDRESS T NAME": where the name begins. */
+#define TYPE_AT 17
+#define NAME_AT 19
 
-	function.address = strtoull(line, &end, 16);
-	if (end == line || end[0] != ' ' || !strchr("tTwW", end[1]) || !end[1] || end[2] != ' ' || !end[3])
+static int add_line(struct kernel_functions *functions, char *line, char *end)
+{
+	struct kernel_function function = {.name = line + NAME_AT};
+	char *address_end;
+
+	if (end - line <= NAME_AT || line[TYPE_AT - 1] != ' ' || !strchr("tTwW", line[TYPE_AT]) ||
+	    line[NAME_AT - 1] != ' ')
 		return 0;
-	function.name = end + 3;
-	function.module = cut_module(end + 3);
-	function.is_traceable = is_traceable(traceable, &function);
-	if (vec_push(&functions->all, function))
-		return -ENOMEM;
-	if (table_get(&functions->by_name, hash(function.name, ""), NULL))
+	function.address = strtoull(line, &address_end, 16);
+	if (address_end != line + TYPE_AT - 1)
 		return 0;
-	return table_set(&functions->by_name, hash(function.name, ""), functions->all.count);
+	function.module = cut_module(line + NAME_AT, end);
+	return vec_push(&functions->all, function) ? -ENOMEM : 0;
 }
 
 int kernel_functions_create(const char *symbols, const char *traceable, struct kernel_functions **ret,
 			    struct diag *diag)
 {
 	struct kernel_functions *functions = calloc(1, sizeof(*functions));
-	struct table names = {};
 	bool has_address = false;
-	char *rest, *line;
+	char *line, *end;
+	size_t size, i;
 	int err = 0;
-	size_t i;
 
-	if (!functions)
+	if (functions && traceable)
+		functions->traceable_path = strdup(traceable);
+	if (!functions || (traceable && !functions->traceable_path)) {
+		kernel_functions_destroy(functions);
 		return diag_fail(diag, ENOMEM, "functions.memory", "out of memory");
-	functions->text = rest = read_text(symbols);
-	if (!rest)
+	}
+	functions->text = read_text(symbols, &size);
+	if (!functions->text)
 		err = diag_fail(diag, ENOENT, "functions.read", "%s cannot be read: %s", symbols, strerror(errno));
-	else if (read_traceable(traceable, &names))
-		err = diag_fail(diag, ENOMEM, "functions.memory", "out of memory");
-	while (!err && (line = strsep(&rest, "\n")))
-		if (add_line(functions, &names, line))
+	for (line = functions->text; !err && (end = cut_line(line, functions->text + size)); line = end + 1)
+		if (add_line(functions, line, end))
 			err = diag_fail(diag, ENOMEM, "functions.memory", "out of memory");
-	table_deinit(&names);
 	for (i = 0; i < functions->all.count && !has_address; i++)
 		has_address = functions->all.at[i].address;
 	if (!err && !has_address)
@@ -171,6 +182,8 @@ void kernel_functions_destroy(struct kernel_functions *functions)
 		return;
 	vec_free(&functions->all);
 	table_deinit(&functions->by_name);
+	table_deinit(&functions->traceable);
+	free(functions->traceable_path);
 	free(functions->text);
 	free(functions);
 }
@@ -182,9 +195,49 @@ const struct kernel_function *kernel_functions_at(const struct kernel_functions 
 
 const struct kernel_function *kernel_functions_find(const struct kernel_functions *functions, const char *name)
 {
-	uint64_t found;
+	size_t i;
 
-	return table_get(&functions->by_name, hash(name, ""), &found)
-		       ? kernel_functions_at(functions, (uint32_t)found - 1)
-		       : NULL;
+	for (i = 0; i < functions->all.count; i++)
+		if (!strcmp(functions->all.at[i].name, name))
+			return &functions->all.at[i];
+	return NULL;
+}
+
+static int index_names(struct kernel_functions *functions)
+{
+	int err = 0;
+	size_t i;
+
+	for (i = functions->all.count; i-- > 0 && !err;) /* the first of a name comes last */
+		err = table_set(&functions->by_name, hash(functions->all.at[i].name, ""), i);
+	if (err)
+		table_deinit(&functions->by_name);
+	return err;
+}
+
+bool kernel_functions_is_first(struct kernel_functions *functions, const struct kernel_function *function)
+{
+	uint64_t first;
+
+	if (!functions->by_name.count && index_names(functions))
+		return kernel_functions_find(functions, function->name) == function;
+	return table_get(&functions->by_name, hash(function->name, ""), &first) &&
+	       kernel_functions_at(functions, (uint32_t)first) == function;
+}
+
+bool kernel_functions_is_traceable(struct kernel_functions *functions, const struct kernel_function *function)
+{
+	const struct table *traceable = &functions->traceable;
+
+	if (functions->traceable_path) {
+		/* Part of a list would be worse than none. */
+		if (read_traceable(functions->traceable_path, &functions->traceable))
+			table_deinit(&functions->traceable);
+		free(functions->traceable_path);
+		functions->traceable_path = NULL;
+	}
+	if (!table_get(traceable, HAS_ADDRESSES, NULL))
+		return table_get(traceable, hash(function->name, function->module), NULL);
+	return function->address && (table_get(traceable, function->address, NULL) ||
+				     table_get(traceable, function->address + ENDBR_BYTES, NULL));
 }

@@ -62,7 +62,7 @@ static bool add(struct compiler *c, const struct provider *self, const struct ke
 
 /* Of functions with the same name BTF knows one, and does not tell which: the first is taken. */
 static void each_function(struct compiler *c, const struct provider *self, const struct attach_text *point,
-			  const struct kernel_functions *functions)
+			  struct kernel_functions *functions)
 {
 	const char *name = point->part_count > 1 ? point->parts[point->part_count - 1] : "*";
 	const char *module = point->part_count > 2 ? point->parts[1] : "*";
@@ -75,8 +75,9 @@ static void each_function(struct compiler *c, const struct provider *self, const
 	for (i = 0; (function = kernel_functions_at(functions, i)); i++) {
 		if (!provider_matches(name, function->name) || !provider_matches(module, function->module))
 			continue;
-		if (is_wild && (!function->is_traceable || provider_is_dangerous(function->name) ||
-				kernel_functions_find(functions, function->name) != function))
+		if (is_wild && (!kernel_functions_is_traceable(functions, function) ||
+				provider_is_dangerous(function->name) ||
+				!kernel_functions_is_first(functions, function)))
 			continue;
 		if (add(c, self, function, is_wild || point->part_count > 2, knows_module) && !is_wild)
 			return;
@@ -164,7 +165,7 @@ static void expand_bpf(struct compiler *c, const struct provider *self, const st
 
 static void expand_fentry(struct compiler *c, const struct provider *self, const struct attach_text *point)
 {
-	const struct kernel_functions *functions;
+	struct kernel_functions *functions;
 	size_t before = c->attaches.count;
 
 	if (is_bpf(point)) {
@@ -192,7 +193,7 @@ static void expand_fentry(struct compiler *c, const struct provider *self, const
 
 static void list_fentry(struct compiler *c, const struct provider *self, const struct attach_text *point)
 {
-	const struct kernel_functions *functions;
+	struct kernel_functions *functions;
 
 	if (is_bpf(point)) {
 		each_bpf_function(c, self, point);

@@ -50,7 +50,7 @@ static bool kernel_has_multi(const struct compiler *c, const struct kernel_funct
 	       kernel_functions_find(functions, "register_fprobe_ips");
 }
 
-static void add(struct kprobe_search *search, const struct kernel_function *function, bool has_multi)
+static void add(struct kprobe_search *search, const struct kernel_function *function, bool is_multi)
 {
 	struct arena *arena = search->c->arena;
 	const char *name =
@@ -65,7 +65,7 @@ static void add(struct kprobe_search *search, const struct kernel_function *func
 		kernel_types_module(&search->c->types, function->module);
 	if (search->offset)
 		name = arena_printf(arena, "%s+%llu", name, (unsigned long long)search->offset);
-	if (has_multi && function->is_traceable && !search->offset)
+	if (is_multi)
 		flags |= ATTACH_MULTI;
 	if (search->is_list && !strcmp(function->module, "vmlinux"))
 		flags |= ATTACH_OF_KERNEL;
@@ -75,32 +75,34 @@ static void add(struct kprobe_search *search, const struct kernel_function *func
 						.flags = flags});
 }
 
-/* Is there one that ftrace reaches? */
-static bool each_function(struct kprobe_search *search, const struct kernel_functions *functions)
+/* Is there one? If there is a list of those that may be traced, one of the list? */
+static bool each_function(struct kprobe_search *search, struct kernel_functions *functions)
 {
-	bool has_multi = kernel_has_multi(search->c, functions);
+	bool has_multi = kernel_has_multi(search->c, functions) && !search->offset;
+	bool has_list = search->c->options->traceable_functions, is_asked = search->is_wild || has_multi || has_list;
 	const struct kernel_function *function;
 	size_t first = search->c->attaches.count, j;
+	bool is_traceable, is_there = false;
 	uint32_t i;
-	bool is_traceable = false;
 
 	for (i = 0; (function = kernel_functions_at(functions, i)); i++) {
 		if (!provider_matches(search->function, function->name) ||
 		    !provider_matches(search->module, function->module))
 			continue;
-		if (search->is_wild && (!function->is_traceable || provider_is_dangerous(function->name)))
+		is_traceable = is_asked && kernel_functions_is_traceable(functions, function);
+		if (search->is_wild && (!is_traceable || provider_is_dangerous(function->name)))
 			continue;
-		if (!function->is_traceable && search->c->options->traceable_functions && !search->c->options->unsafe)
+		if (has_list && !is_traceable && !search->c->options->unsafe)
 			continue;
-		add(search, function, has_multi);
-		is_traceable |= function->is_traceable;
+		add(search, function, has_multi && is_traceable);
+		is_there |= is_traceable || !has_list;
 	}
 	/* One program, one kind of link. */
 	for (j = first; j < search->c->attaches.count && has_multi; j++)
 		has_multi = search->c->attaches.at[j].flags & ATTACH_MULTI;
 	for (j = first; j < search->c->attaches.count && !has_multi; j++)
 		search->c->attaches.at[j].flags &= ~ATTACH_MULTI;
-	return is_traceable;
+	return is_there;
 }
 
 static bool split(struct compiler *c, const struct provider *self, const struct attach_text *point,
@@ -164,7 +166,7 @@ static void add_unknown(struct kprobe_search *search)
 
 static void expand_kprobe(struct compiler *c, const struct provider *self, const struct attach_text *point)
 {
-	const struct kernel_functions *functions;
+	struct kernel_functions *functions;
 	size_t before = c->attaches.count;
 	struct kprobe_search search;
 	uint64_t address;
@@ -194,7 +196,6 @@ static void expand_kprobe(struct compiler *c, const struct provider *self, const
 		return;
 	}
 	if (!each_function(&search, functions) && !search.is_wild &&
-	    (c->attaches.count == before || c->options->traceable_functions) &&
 	    strcmp(c->texts[SETTING_MISSING_PROBES], "ignore") != 0)
 		report_warning(c->report, "probe.traceable", point->span,
 			       "%s is not traceable (either non-existing, inlined, or marked as \"notrace\"); "
@@ -209,7 +210,7 @@ static void expand_kprobe(struct compiler *c, const struct provider *self, const
 
 static void list_kprobe(struct compiler *c, const struct provider *self, const struct attach_text *point)
 {
-	const struct kernel_functions *functions =
+	struct kernel_functions *functions =
 		kernel_has_kprobes() ? provider_kernel_functions(c, point->span) : NULL;
 	struct kprobe_search search;
 

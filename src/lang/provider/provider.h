@@ -174,7 +174,7 @@ bool provider_python_marker_is_right(struct compiler *c, const char *path, const
 void provider_missing(struct compiler *c, const struct provider *self, const struct attach_text *point);
 
 /* The kernel's functions, read when they are first asked for. NULL with a complaint when they cannot be. */
-const struct kernel_functions *provider_kernel_functions(struct compiler *c, struct span span);
+struct kernel_functions *provider_kernel_functions(struct compiler *c, struct span span);
 /* Functions that a wildcard leaves out although they can be traced, because the machine may not survive it. */
 bool provider_is_dangerous(const char *function);
 
