@@ -16,13 +16,14 @@
 
 #define FIND_ANY 4096
 #define FIND_VMA (FIND_VMA_BYTES - 8)
+#define COMM_BYTES 16 /* TASK_COMM_LEN: include/linux/sched.h */
 
 /* What src/bpf reads of the kernel's records. libbpf compares kinds of types, and gives loads of numbers their sizes.
  */
 static const struct member {
 	const char *record, *name;
 	/* PREVIOUS: the record before this one, embedded; EARLIER: the one before that. */
-	enum { LONG, INT, POINTER, PREVIOUS, EARLIER, BYTE_OR_INT } kind;
+	enum { LONG, INT, POINTER, PREVIOUS, EARLIER, BYTE_OR_INT, TEXT } kind;
 	bool may_lack;      /* src/bpf asks whether it is there */
 	uint16_t find_most; /* bpf/find.h needs it, at no higher byte than that; 0: it does not */
 } members[] = {
@@ -61,7 +62,10 @@ static const struct member {
 	{"task_struct", "on_cpu", BYTE_OR_INT}, /* a byte in 7.2 */
 	{"task_struct", "nvcsw", LONG},
 	{"task_struct", "nivcsw", LONG},
+	{"task_struct", "comm", TEXT},
 	{"bpf_iter__task", "task", POINTER, true},
+	{"bpf_iter__task", "meta", POINTER, true},
+	{"bpf_iter_meta", "seq", POINTER, true},
 	{"maple_tree", "ma_root", POINTER, true, 64},
 	{"vm_special_mapping", "name", POINTER, true, FIND_ANY},
 	{"timespec64", "tv_sec", LONG, true},
@@ -88,13 +92,15 @@ static int build(const struct kernel_btf *k, struct btf *btf)
 		       [POINTER] = btf__add_ptr(btf, 0),
 		       [PREVIOUS] = 0,
 		       [EARLIER] = 0,
-		       [BYTE_OR_INT] = 0};
+		       [BYTE_OR_INT] = 0,
+		       [TEXT] = 0};
 	int byte = btf__add_int(btf, "unsigned char", 1, 0);
 	const struct btf_type *from = NULL;
 	const char *name = "";
 	int record = 0;
 	size_t i;
 
+	types[TEXT] = btf__add_array(btf, types[INT], byte, COMM_BYTES);
 	for (i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
 		const struct member *member = &members[i];
 		const char *wanted = member->name ?: arch_here()->kernel_thread_pointer;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * core_types: a small BTF of the few kernel structs that the walks' CO-RE relocations name, with the running kernel's
+ * core_types: a small BTF of the few kernel structs that the CO-RE relocations of src/bpf name, with the kernel's
  * offsets. Otherwise libbpf would parse all types of the kernel: 14 ms and 11 MB.
  *
  * No state; any thread.

@@ -16,6 +16,7 @@
 #include "kernel/core_types.h"
 #include "kernel/features.h"
 #include "kernel/kernel_btf.h"
+#include "kernel/load_iterators.h"
 #include "kernel/load_log.h"
 #include "kernel/load_patience.h"
 #include "kernel/object_maps.h"
@@ -342,6 +343,7 @@ int programs_open(const struct programs_options *options, struct programs **ret,
 	programs->log = calloc(1, LOAD_LOG_BYTES); /* touched on failure only */
 	load_log_silence();
 	load_patiently();
+	load_iterators();
 	programs->strategy = options->strategy;
 	if (programs->strategy == WALK_STRATEGY_AUTO)
 		programs->strategy =

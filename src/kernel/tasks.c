@@ -4,11 +4,15 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "kernel/core_types.h"
 #include "kernel/features.h"
+#include "kernel/load_iterators.h"
+#include "kernel/load_patience.h"
 #include "tasks.skel.h"
 
 #define READ_BYTES (64u << 10)
@@ -20,15 +24,29 @@ struct tasks {
 	size_t dump_size;
 };
 
+/* Opens the programs, with few of the kernel's types if these are found. */
+static struct tasks_bpf *open_programs(int types)
+{
+	char path[64];
+	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = types < 0 ? NULL : path);
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", types);
+	load_patiently();
+	load_iterators();
+	return tasks_bpf__open_opts(&options);
+}
+
 int tasks_create(struct tasks **ret, struct diag *diag)
 {
 	const uint32_t has_registers = feature_probe(FEATURE_TASK_REGISTERS);
 	struct tasks *tasks = calloc(1, sizeof(*tasks));
-	int err;
+	bool can_find;
+	int types, err;
 
 	if (!tasks)
 		return diag_fail(diag, ENOMEM, "tasks.memory", "out of memory");
-	tasks->programs = tasks_bpf__open();
+	types = core_types_open(&can_find);
+	tasks->programs = open_programs(types);
 	err = tasks->programs ? 0 : -errno;
 	if (!err) {
 		struct bpf_map *config = bpf_object__find_map_by_name(tasks->programs->obj, ".rodata.config");
@@ -38,6 +56,8 @@ int tasks_create(struct tasks **ret, struct diag *diag)
 	}
 	if (!err)
 		err = tasks_bpf__load(tasks->programs);
+	if (types >= 0)
+		close(types);
 	if (!err) {
 		tasks->link = bpf_program__attach_iter(tasks->programs->progs.tell_task, NULL);
 		err = tasks->link ? 0 : -errno;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "kernel/core_types.h"
+#include "kernel/load_iterators.h"
 #include "kernel/load_log.h"
 #include "kernel/load_patience.h"
 #include "kernel/object_maps.h"
@@ -283,6 +284,7 @@ static int open_object(struct loading *loading, struct diag *diag)
 	else
 		load_log_silence();
 	load_patiently();
+	load_iterators(); /* the stacks of waiting threads are found while another thread loads */
 	run->object = bpf_object__open_mem(run->compilation->object, run->compilation->object_size, &options);
 	if (!run->object)
 		return diag_fail(diag, errno, "trace.open", "the linked object cannot be read: %s", strerror(errno));

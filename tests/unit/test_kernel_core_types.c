@@ -111,7 +111,7 @@ int main(void)
 			compare(ours, kernel, type);
 		}
 	}
-	is_int(records, 15, "fifteen structs");
+	is_int(records, 16, "sixteen structs");
 	close(fd);
 	btf__free(ours);
 	btf__free(kernel);
