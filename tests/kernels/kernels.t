@@ -26,7 +26,7 @@ S = 2 if e2e.LONG else 1  # the long form samples for twice as long
 # for filters alone. "python" and "off-cpu" have filters that leave the program, and are held to what other runs are without.
 # The first one has the interpreter analysed, which takes a second and more there.
 RUNS = [("python", "-F 49 -t --max-sample-time 10s --cgroup / --user 0 --comm ^python --exclude comm=sh --cpu 0-1 "
-         "-- %s -I -S /program.py 4" % guest.PYTHON),
+         "-- %s -I -S /program.py %d" % (guest.PYTHON, 2 + S)),
         ("deep", "-F 49 --max-sample-time 10s -- /bin/deep %d %d" % (DEPTH, S)),
         ("limit", "-F 49 -- /bin/deep %d %d" % (DEPTH, S)),
         ("verify", "-v -F 99 --verify --max-sample-time 10s -- /bin/deep 40 %.1f" % (1.5 * S)),

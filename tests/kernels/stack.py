@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A program whose two threads stay where they are: one sleeps, one never does."""
+"""A program whose two threads stay where they are: one sleeps, one never does, and leaves the CPU to whoever else wants it."""
+import posix
 import threading
 import time
 
 
 def spin():
+    posix.nice(19)
     while True:
         pass
 
