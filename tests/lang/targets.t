@@ -34,6 +34,8 @@ PROGRAM = r"""
 	"994: .balign 4\n.popsection")
 static volatile long *cell; /* at an address that the scripts know */
 static int go[2];
+static long busy_ns = 150000000; /* of CPU time: 30 ticks */
+static int rest_us; /* so that a program that runs for ever leaves some time to others */
 __attribute__((noinline)) int work(int n) { asm volatile("" ::: "memory"); MARKER; return n; }
 static void member(const char *role)
 {
@@ -45,8 +47,9 @@ static void member(const char *role)
 	work(1);
 	*cell = 1;
 	syscall(SYS_getppid);
-	while (used.tv_sec == 0 && used.tv_nsec < 150000000) /* of CPU time: 30 ticks */
+	while (used.tv_sec == 0 && used.tv_nsec < busy_ns)
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	usleep(rest_us);
 	snprintf(line, sizeof(line), "%s %d %d\n", role, getpid(), (int)syscall(SYS_gettid));
 	if (write(1, line, strlen(line)) < 0)
 		_exit(1);
@@ -89,6 +92,10 @@ int main(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], "executed")) {
 		member("executed");
 		return 0;
+	}
+	if (argc > 1 && !strcmp(argv[1], "forever")) {
+		busy_ns = 30000000;
+		rest_us = 30000;
 	}
 	if (pipe(go) || pthread_create(&before, 0, early, 0))
 		return 1;
