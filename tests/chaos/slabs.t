@@ -20,8 +20,8 @@ STAYING = {"a0.so", "a2.so"}
 LIBRARIES = dict(FIRST, **SECOND)
 # Each waits twice until strata forgets what is gone, 20 s. Of two, twenty slabs' rows come, and at most twelve may be there.
 CYCLES = int(2 * e2e.SCALE)
-SECONDS = 0.4
-HZ = 499
+SECONDS = 0.2
+HZ = 998
 
 
 def build(where):

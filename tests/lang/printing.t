@@ -203,7 +203,7 @@ int main(void)
 			fflush(stdout);
 		}
 		while (now() < begin + (i + 1) / 1000.0)
-			;
+			usleep(100);
 	}
 	return 0;
 }

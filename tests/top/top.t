@@ -216,8 +216,8 @@ def test_waits(folder):
     last = {text.split(" (")[0]: row[2] for w in found for text, row in rows(w).items()}
     ok(all(abs(last[name] - spent) <= 0.05 + 0.01 * spent for name in ("long", "never")), "  and no time is counted twice",
        (spent, last))
-    run = top("--wall", "--batch", "1000", "-i", "0.5", "--rows", "0", "--by", "thread", "--", e2e.PYTHON, os.path.join(HERE, "gil.py"), "2",
-              "8", os.path.join(folder, "said"))
+    run = top("--wall", "-F", "199", "--batch", "1000", "-i", "0.5", "--rows", "0", "--by", "thread", "--", e2e.PYTHON,
+              os.path.join(HERE, "gil.py"), "1", "8", os.path.join(folder, "said"))
     held, awaited, waits = 0, 0, 0
     for line in run.stdout.splitlines():
         match = re.match(r" *[0-9.]+ +([0-9.]+) +[0-9.]+ +[0-9.]+ +([0-9.]+) +([0-9.]+)  [0-9]+ ", line)
