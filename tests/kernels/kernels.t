@@ -96,7 +96,8 @@ def judge_off_cpu(tap, kernel, stacks, stats, log):
     other = sum(us for frames, us in stacks if frames[-1] == "[waiting: sleep]" and
                 any(frame.startswith("forever (/wait.py:") for frame in frames)) / 1e6
     tap.ok(slept and abs(found - float(slept.group(1))) < 0.02 * found and other > found,
-           "%s, off-cpu: %.3f s of sleep, %.3f s in a thread that does not wake up" % (kernel, found, other), log[-500:])
+           "%s, off-cpu: %.3f s of sleep, %.3f s in a thread that does not wake up" % (kernel, found, other),
+           slept and slept.group(0), stats["lost"], log[-500:])
     # A thread may well wait in a walk that is done in its own time (bpf/resume.h): for a page, or for the CPU.
     kernel_frames = {frame[:-len(" [k]")] for frames, _ in stacks if "bpf_task_work_callback [k]" not in frames
                      for frame in frames if frame.endswith(" [k]")}
