@@ -98,7 +98,7 @@ __attribute__((noinline)) void spin_in_c(long n) { while (n-- > 0) sum += n; }
 static struct state states[2];
 static struct global globals[2] = {{.current = &states[0], .c = spin_in_c}, {.current = &states[1], .c = spin_in_c}}, *global = globals;
 __attribute__((noinline)) void caller_0(void *trace) { enter(global, trace, 300000); sum++; }
-__attribute__((noinline)) void caller_1(void *trace) { enter(global, trace, 20000); sum++; }
+__attribute__((noinline)) void caller_1(void *trace) { enter(global, trace, 40000); sum++; }
 
 /* Leaves frames of earlier calls where the next call spills. */
 __attribute__((noinline)) void caller_2(void *trace, long depth)
