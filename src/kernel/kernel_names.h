@@ -21,8 +21,8 @@ struct kernel_names *kernel_names_create(bool asks);
 void kernel_names_destroy(struct kernel_names *names); /* may be NULL */
 
 /*
- * To be called before addresses are looked up. Reads /proc/kallsyms, if the kernel cannot be asked and it was not read
- * before; or, if `again`, has changed since. 0, or a negative errno, as kernel_symbols_create(): nothing has a name.
+ * To be called before addresses are looked up. Where the kernel cannot be asked it reads /proc/kallsyms, the first time
+ * and whenever `again` is true. 0; or a negative errno, as kernel_symbols_create() has it: then nothing has a name.
  */
 int kernel_names_read(struct kernel_names *names, bool again);
 

@@ -188,7 +188,7 @@ static int attach_all(struct run *run, struct diag *diag)
 	return err;
 }
 
-/* Places of the same name (a marker's, or those of a line of Python's) are one probe. */
+/* Places of the same name (a marker's, or those of an event of Python's) are one probe. */
 static size_t count_probes(const struct compiler *c)
 {
 	size_t count = 0, i;

@@ -147,8 +147,7 @@ static const struct type *compare_probe(struct compiler *c, struct ast *node)
 		has_one_name &= !strcmp(attaches[i].name, attaches->name);
 	if (!has_one_name || (probe->kind != AST_NAME && probe->kind != AST_CALL))
 		return &type_bool;
-	return become_bool(node,
-			   !strcmp(attaches->name, text->text) == (node->op == OP_EQUAL));
+	return become_bool(node, !strcmp(attaches->name, text->text) == (node->op == OP_EQUAL));
 }
 
 static const struct type *check_comparison(struct compiler *c, struct ast *node)
