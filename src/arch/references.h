@@ -28,6 +28,12 @@ struct reference_arch {
 
 	/* Visits direct calls, and where code takes an address. */
 	int (*visit)(const struct reference_code *code, reference_visit visit, void *context);
+	/*
+	 * May code use this address for anything but to call it or to jump there? Every place is tried, so it may be a
+	 * mistake to say yes, and never one to say no. `is_fixed`: it runs at its own addresses, so they may be numbers
+	 * in it. NULL: that cannot be told.
+	 */
+	bool (*uses_address)(const struct reference_code *code, uint64_t target, bool is_fixed);
 };
 
 #endif

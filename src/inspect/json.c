@@ -128,6 +128,7 @@ static void write_probe(FILE *out, const struct inspection *in, const char *name
 	put_string(out, "source", sites->at.count ? "synthesised" : marked ? "markers" : NULL);
 	fprintf(out, ", \"marker\": %s, \"table\": %" PRIu64 ", \"handlers\": %u, \"jit\": %s, ",
 		truth(has_marker(in, marker)), sites->table, sites->handlers, truth(sites->jit));
+	fprintf(out, "\"frees\": %" PRIu64 ", ", sites->frees.vaddr);
 	put_string(out, "problem", in->eval.problem ? in->eval.problem : in->probes.problem);
 	fputs(", \"sites\": [", out);
 	for (i = 0; i < sites->at.count; i++) {

@@ -158,6 +158,9 @@ static void write_probes(const struct page *page, const struct inspection *in)
 		     site->emulated ? "emulated" : "single-stepped", frame, *instruction ? ", instruction " : "",
 		     instruction);
 	}
+	if (sites->frees.vaddr)
+		line(page, "", "", -1, "names are kept until their code object is freed, at %#" PRIx64,
+		     sites->frees.vaddr);
 }
 
 static void write_lines(const struct page *page, const struct python_sites *loop)

@@ -18,7 +18,9 @@
 #define FIND_VMA (FIND_VMA_BYTES - 8)
 #define COMM_BYTES 16 /* TASK_COMM_LEN: include/linux/sched.h */
 
-/* What src/bpf reads of the kernel's records. libbpf compares kinds of types, and gives loads of numbers their sizes.
+/*
+ * What src/bpf and src/lang/rt read of the kernel's records. libbpf compares kinds of types, and gives loads of numbers
+ * their sizes.
  */
 static const struct member {
 	const char *record, *name;
@@ -34,7 +36,9 @@ static const struct member {
 	{"uprobe_task", "vaddr", LONG, true},
 	{"uprobe_task", "xol_vaddr", LONG, true},
 	{"xol_area", "vaddr", LONG, true},
+	{"mm_context_t", "ctx_id", LONG, true}, /* x86's */
 	{"uprobes_state", "xol_area", POINTER, true},
+	{"mm_struct", "context", EARLIER, true},
 	{"mm_struct", "uprobes_state", PREVIOUS, true},
 	{"mm_struct", "mm_mt", LONG, true, FIND_ANY},
 	{"mm_struct", "mm_lock_seq", INT, true, FIND_ANY},

@@ -181,6 +181,24 @@ static bool probe_uprobe_multi(void)
 	return feature_kernel_function("bpf_uprobe_multi_link_attach");
 }
 
+/*
+ * Before, it was not run if another program was interrupted on its CPU (bpf_prog_active in kernel/trace/bpf_trace.c).
+ * That went when programs of uprobes were allowed to sleep (8c7dcb84e3b7, "bpf: implement sleepable uprobes by
+ * chaining gps").
+ */
+static bool probe_uprobe_sure(void)
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .prog_flags = BPF_F_SLEEPABLE);
+	const struct bpf_insn code[] = {{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+					{.code = BPF_JMP | BPF_EXIT}};
+	int program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "probe", "GPL", code, sizeof(code) / sizeof(code[0]),
+				    &options);
+
+	if (program >= 0)
+		close(program);
+	return program >= 0 || program == -EPERM;
+}
+
 static const struct {
 	struct feature_info info;
 	bool (*probe)(void);
@@ -229,6 +247,11 @@ static const struct {
 				   "attaches and detaches many user functions at once; not used by record",
 				   "Linux 6.6 or later"},
 				  probe_uprobe_multi},
+	[FEATURE_UPROBE_SURE] = {{"sure uprobes",
+				  "names of Python's functions are read once, until their code objects are freed; "
+				  "without it at each event",
+				  "Linux 6.0 or later"},
+				 probe_uprobe_sure},
 };
 
 const struct feature_info *feature_info(enum feature feature)

@@ -21,6 +21,7 @@ enum feature {
 	FEATURE_CGROUP_MEMORY,  /* memory of BPF is charged to the cgroup, not to RLIMIT_MEMLOCK */
 	FEATURE_FENTRY,         /* programs at the entry of kernel functions, by trampolines */
 	FEATURE_UPROBE_MULTI,   /* many uprobes by one link */
+	FEATURE_UPROBE_SURE,    /* the program of a uprobe runs whatever else runs on its CPU */
 	FEATURE_COUNT
 };
 

@@ -115,17 +115,6 @@ static const struct btf_type *next_type(const struct kernel_btf *k, const struct
 	return size && size <= left ? (const void *)at : NULL;
 }
 
-const struct btf_type *kernel_btf_record(const struct kernel_btf *k, const char *name)
-{
-	uint32_t wanted = find_string(k, name);
-	const struct btf_type *type = NULL;
-
-	while (wanted && (type = next_type(k, type)))
-		if (type->name_off == wanted && BTF_INFO_KIND(type->info) == BTF_KIND_STRUCT)
-			return type;
-	return NULL;
-}
-
 /* The type with this number; NULL for 0, which is void. */
 static const struct btf_type *type_of_number(const struct kernel_btf *k, uint32_t number)
 {
@@ -156,6 +145,23 @@ uint32_t kernel_btf_function(const struct kernel_btf *k, const char *name)
 			return number;
 	}
 	return 0;
+}
+
+const struct btf_type *kernel_btf_record(const struct kernel_btf *k, const char *name)
+{
+	uint32_t wanted = find_string(k, name);
+	const struct btf_type *type = NULL, *named;
+
+	while (wanted && (type = next_type(k, type))) {
+		if (type->name_off != wanted)
+			continue;
+		if (BTF_INFO_KIND(type->info) == BTF_KIND_STRUCT)
+			return type;
+		named = BTF_INFO_KIND(type->info) == BTF_KIND_TYPEDEF ? nested_record(k, type->type) : NULL;
+		if (named && BTF_INFO_KIND(named->info) == BTF_KIND_STRUCT && !named->name_off)
+			return named;
+	}
+	return NULL;
 }
 
 int64_t kernel_btf_member(const struct kernel_btf *k, const struct btf_type *record, const char *name)

@@ -27,7 +27,7 @@ void kernel_btf_close(struct kernel_btf *k);
 /* The number of a function's type; 0: there is none. */
 uint32_t kernel_btf_function(const struct kernel_btf *k, const char *name);
 
-/* A struct; NULL: there is none of this name. It points into the types. */
+/* A struct, also one that only a typedef names; NULL: there is none of this name. It points into the types. */
 const struct btf_type *kernel_btf_record(const struct kernel_btf *k, const char *name);
 
 /*

@@ -98,11 +98,15 @@ static int attach_unit(struct run *run, size_t index, struct diag *diag)
 	bool may_miss = strcmp(c->texts[SETTING_MISSING_PROBES], "error") != 0;
 	uint32_t i;
 
-	if (!may_miss || (attaches->flags & ATTACH_MULTI)) {
+	if (!may_miss || (attaches->flags & (ATTACH_MULTI | ATTACH_TOGETHER))) {
 		int err = attach_places(run, index, 0, unit->attach_count, diag);
 
 		if (!err || !may_miss)
 			return err;
+	}
+	if (attaches->flags & ATTACH_TOGETHER) {
+		skip_place(run, attaches, diag);
+		return 0;
 	}
 	for (i = 0; i < unit->attach_count; i++)
 		if (attach_places(run, index, i, 1, diag))

@@ -112,7 +112,7 @@ def make_initramfs(folder, strata, runs, traces):
     os.makedirs(root + "/pythons")
     for library in other_pythons():
         subprocess.check_call(["strip", "--strip-debug", "-o", root + "/pythons/" + os.path.basename(library), library])
-    for name in ("program.py", "deep.py", "calls.py", "stack.py", "wait.py"):
+    for name in ("program.py", "deep.py", "calls.py", "passing.py", "stack.py", "wait.py"):
         shutil.copy2(os.path.join(HERE, name), root)
     shutil.copy2(os.path.join(HERE, "init.sh"), root + "/init")
     os.symlink("busybox", root + "/bin/sh")

@@ -158,6 +158,35 @@ for thread in threads: thread.join()
 """
 
 
+PASSING = """
+import os, threading, warnings
+warnings.simplefilter("ignore")
+def turn(first, end):
+    for i in range(first, end):
+        names = {}
+        exec(compile("def made_%04d(): pass" % i, "file_%04d" % i, "exec"), names)
+        names["made_%04d" % i]()
+threads = [threading.Thread(target=turn, args=(i, i + 800)) for i in (0, 800)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+child = os.fork()
+turn(*((1600, 2000) if child else (2000, 2400)))
+if child: os.waitpid(child, 0)
+"""
+
+
+def check_passing(tap, interpreter):
+    """Functions that come and go, each at the address of another one: a name that is known must not outlive its code object."""
+    done = trace_program(interpreter, PASSING, """
+        python:"%(file)s":function-entry, python:"%(file)s":function-return { @[args.function] = count(); @files[args.file] = count(); }
+        python:"%(file)s":function-entry /args.function == "made_0007" || args.function == "made_2007"/ { @one = count(); }""", ["-q"])
+    told = {key: int(count) for key, count in re.findall(r"\[((?:made|file)_\d+)\]: (\d+)", done.stdout)}
+    wrong = ["%s: %s of %d" % (name % i, told.get(name % i), count) for name, count in (("made_%04d", 2), ("file_%04d", 4))
+             for i in range(2400) if told.get(name % i) != count]
+    tap.ok(not wrong and "@one: 2\n" in done.stdout and not done.stderr, "%s: functions come and go" % interpreter.label, len(wrong),
+           *wrong[:5], done.stderr)
+
+
 def count_of(interpreter, text, counted):
     """What is counted of a program's functions by `counted`, and strata's messages."""
     done = trace_program(interpreter, text, """python:"%%(file)s":function-entry, python:"%%(file)s":function-return
@@ -248,6 +277,7 @@ def main():
         check(tap, interpreter)
         if not refusal(interpreter.label):
             check_classes(tap, interpreter)
+            check_passing(tap, interpreter)
             if not interpreter.root:
                 check_programs(tap, interpreter)
             if interpreter.version >= (3, 12):

@@ -57,6 +57,34 @@ static void test_instructions(void)
 	ok(insn.op == SPOT_INDIRECT && !insn.emulated, "a jump to what is computed");
 }
 
+/* By what an address may be had: what jumps there does not count. */
+static void test_addresses(void)
+{
+	static const struct {
+		const char *bytes, *what;
+		bool is_used, is_used_fixed;
+	} codes[] = {
+		{"\x48\x8d\x05\xf9\x0f\x00\x00\x90\x90", "lea rax, [rip+0xff9]", true, true},
+		{"\x4c\x8d\x3d\xf9\x0f\x00\x00\x90\x90", "lea r15, [rip+0xff9]", true, true},
+		{"\x48\x8d\x05\xf8\x0f\x00\x00\x90\x90", "lea rax, [rip+0xff8]", false, false},
+		{"\x90\x90\xe8\xf9\x0f\x00\x00\x90\x90", "call", false, false},
+		{"\x90\x0f\x84\xf9\x0f\x00\x00\x90\x90", "je", false, false},
+		{"\x90\x90\xb8\x00\x20\x00\x00\x90\x90", "mov eax, 0x2000", false, true},
+		{"\x48\x3d\x00\x20\x00\x00\x90\x90\x90", "cmp rax, 0x2000", false, true},
+	};
+	const struct reference_arch *arch = arch_of(EM_X86_64)->references;
+	size_t i;
+
+	for (i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		const struct reference_code code = {
+			.bytes = (const uint8_t *)codes[i].bytes, .size = 9, .vaddr = 0x1000};
+
+		is_int(arch->uses_address(&code, 0x2000, false), codes[i].is_used, "%s", codes[i].what);
+		is_int(arch->uses_address(&code, 0x2000, true), codes[i].is_used_fixed, "%s, at fixed addresses",
+		       codes[i].what);
+	}
+}
+
 static void test_emulated(void)
 {
 	ok(DECODE("\xe8\x00\x00\x00\x00").emulated && DECODE("\xe9\x00\x00\x00\x00").emulated &&
@@ -416,6 +444,7 @@ int main(void)
 	if (arch_of(EM_X86_64)->spot->create(&decoder))
 		return 1;
 	test_instructions();
+	test_addresses();
 	test_emulated();
 	test_line();
 	test_loops();

@@ -41,9 +41,28 @@ static int visit_references(const struct reference_code *code, reference_visit v
 	return err;
 }
 
+/* By `lea reg, [rip + d]` (8d, mod 0, rm 5), or as a number in any instruction. */
+static bool uses_address(const struct reference_code *code, uint64_t target, bool is_fixed)
+{
+	const uint8_t *bytes = code->bytes;
+	int32_t operand;
+	size_t i;
+
+	for (i = 0; i + sizeof(operand) <= code->size; i++) {
+		memcpy(&operand, bytes + i, sizeof(operand));
+		if (is_fixed && (uint32_t)operand == target)
+			return true;
+		if (code->vaddr + i + sizeof(operand) + (uint64_t)(int64_t)operand == target && i >= 2 &&
+		    bytes[i - 2] == 0x8d && (bytes[i - 1] & 0xc7) == 0x05)
+			return true;
+	}
+	return false;
+}
+
 const struct reference_arch x86_64_references = {
 	.step = 1,
 	.is_jump = is_jump,
 	.is_indirect = is_indirect,
 	.visit = visit_references,
+	.uses_address = uses_address,
 };

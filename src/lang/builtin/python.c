@@ -22,34 +22,6 @@ static const struct python_probe *probe_of(const struct gen *g)
 	return compiler_attach(g->c)->own;
 }
 
-/* The register of a place, with what is added: the value, or where on the stack it is. */
-static void store_place(struct gen *g, const struct python_place *place, uint32_t offset)
-{
-	const struct arch_register *reg =
-		place->kind == PYTHON_NOWHERE ? NULL : arch_register_numbered(arch_here(), place->reg);
-
-	if (reg) {
-		code_load(g->code, 8, R0, REG_CTX, (int16_t)reg->context);
-		code_alu_imm(g->code, BPF_ADD, R0, place->add);
-	} else {
-		code_imm(g->code, R0, place->add);
-	}
-	gen_frame_store(g, 8, offset, R0);
-}
-
-static void store_flag(struct gen *g, const struct python_site *site)
-{
-	const struct spot_arch *arch = arch_here()->spot;
-
-	if (!site->is_compared || !arch) {
-		store_place(g, &site->flag, AT(flag));
-		return;
-	}
-	code_load(g->code, 8, R0, REG_CTX, (int16_t)arch->context_flags);
-	code_alu_imm(g->code, BPF_AND, R0, (int32_t)arch->flag_equal);
-	gen_frame_store(g, 8, AT(flag), R0);
-}
-
 static uint64_t opcodes_of(const struct python_site *site)
 {
 	uint64_t ret = 0;
@@ -92,15 +64,8 @@ static int32_t text_length(const struct py_layout *layout)
 static void store_layout(struct gen *g, const struct python_probe *probe)
 {
 	const struct py_layout *layout = &probe->layout;
-	const struct python_site *site = &probe->site;
 
 	gen_frame_store_imm(g, 4, AT(version), layout->version);
-	gen_frame_store_imm(g, 4, AT(version_low), site->version_low);
-	gen_frame_store_imm(g, 4, AT(interp_offset), site->interp_offset);
-	gen_frame_store_imm(g, 4, AT(version_offset), site->version_offset);
-	gen_frame_store_imm(g, 4, AT(code_version), site->code_offset);
-	gen_frame_store_imm(g, 4, AT(tracing_offset), site->tracing_offset);
-	gen_frame_store_imm(g, 4, AT(recursion_offset), site->recursion_offset);
 	gen_frame_store_imm(g, 4, AT(frame_code), layout->frame_code);
 	gen_frame_store_imm(g, 4, AT(frame_lasti), layout->frame_lasti);
 	gen_frame_store_imm(g, 4, AT(frame_stack), layout->frame_stack);
@@ -120,11 +85,11 @@ static void store_layout(struct gen *g, const struct python_probe *probe)
 	gen_frame_store_imm(g, 4, AT(code_kinds), probe->objects.code_kinds);
 	gen_frame_store_imm(g, 4, AT(cell_value), probe->objects.cell_value);
 	gen_frame_store_imm(g, 4, AT(frame_copy), layout->frame_tlbc_index);
-	gen_frame_store_imm(g, 4, AT(tstate_copy), site->copy_offset);
 	gen_frame_store_imm(g, 4, AT(code_copies), layout->code_tlbc);
 	gen_frame_store_imm(g, 4, AT(frame_owner), layout->entry == PY_ENTRY_SHIM ? layout->frame_entry : PY_NO_OFFSET);
 	gen_frame_store_imm(g, 4, AT(shim_owner), layout->shim_owner);
 	gen_frame_store_imm(g, 4, AT(lines), (int32_t)probe->lines);
+	gen_frame_store_imm(g, 4, AT(knows), probe->knows);
 	gen_frame_store_imm(g, 4, AT(begins), (int32_t)python_line_begins((uint8_t)layout->version));
 	gen_frame_store_imm(g, 4, AT(exception_offset), exception_offset(layout));
 	gen_frame_store_imm(g, 4, AT(unicode_length), layout->unicode_length);
@@ -151,12 +116,8 @@ static bool is_import(const struct python_probe *probe)
 /* Which function says if it is an event. */
 static const char *begin_of(const struct python_probe *probe)
 {
-	return is_import(probe) ? "rt_python_import" : "rt_python_begin";
-}
-
-/* Which function says if a line begins. */
-static const char *next_of(const struct python_probe *probe)
-{
+	if (probe->event != PYTHON_LINE)
+		return is_import(probe) ? "rt_python_import" : "rt_python_begin";
 	return probe->layout.version < 0x30b	? "rt_python_next_old"
 	       : probe->layout.version == 0x30c ? "rt_python_next_312"
 						: "rt_python_next";
@@ -195,7 +156,7 @@ static uint8_t word_of(struct gen *g, struct registers *registers, const struct 
 	return reg ? word_at(g, registers, reg->context) : RT_PYTHON_NO_WORD;
 }
 
-/* As store_flag(). */
+/* Where an event's flag is: in flags of the CPU, if what it compares is on the branch right behind. */
 static void say_flag(struct gen *g, struct registers *registers, const struct python_site *site,
 		     struct rt_python_site *ret)
 {
@@ -242,62 +203,43 @@ static uint32_t gen_sites(struct gen *g, struct registers *registers)
 	return ret;
 }
 
-/* Which place of several it is: R1 the state, R2 what the place says. */
+/* Which place it is: R1 the state, R2 what the place says. */
 static void gen_find_site(struct gen *g, const struct python_probe *probe)
 {
 	struct registers registers;
 	uint32_t sites = gen_sites(g, &registers), i;
 
 	g->begun = gen_temporary(g, sizeof(struct rt_python));
-	code_mov(g->code, R1, REG_CTX);
-	code_call(g->code, BPF_FUNC_get_attach_cookie);
-	code_alu_imm(g->code, BPF_SUB, R0, (int32_t)g->unit->first_attach);
-	code_jump_if(g->code, BPF_JGE, R0, (int32_t)g->unit->attach_count, g->leave);
-	code_load_data(g->code, R2, sites);
-	code_alu_imm(g->code, BPF_MUL, R0, sizeof(struct rt_python_site));
-	code_alu(g->code, BPF_ADD, R2, R0);
 	gen_frame_store_imm(g, 8, AT(registers), 0);
 	for (i = RT_PYTHON_NO_WORD + 1; i < registers.count; i++) {
 		code_load(g->code, 8, R0, REG_CTX, (int16_t)registers.at[i]);
 		gen_frame_store(g, 8, AT(registers) + 8 * i, R0);
 	}
 	store_layout(g, probe);
+	if (g->unit->attach_count > 1) {
+		code_mov(g->code, R1, REG_CTX);
+		code_call(g->code, BPF_FUNC_get_attach_cookie);
+		code_alu_imm(g->code, BPF_SUB, R0, (int32_t)g->unit->first_attach);
+		code_jump_if(g->code, BPF_JGE, R0, (int32_t)g->unit->attach_count, g->leave);
+		code_alu_imm(g->code, BPF_MUL, R0, sizeof(struct rt_python_site));
+		code_load_data(g->code, R2, sites);
+		code_alu(g->code, BPF_ADD, R2, R0);
+	} else {
+		code_load_data(g->code, R2, sites);
+	}
 	gen_frame_address(g, R1, g->begun);
 }
 
 static void gen_begin(struct gen *g, const struct node *call)
 {
 	const struct python_probe *probe = probe_of(g);
-	const struct python_site *site = &probe->site;
 
 	(void)call;
 	if (!is_in_loop(probe)) {
 		code_imm(g->code, R0, 1);
 		return;
 	}
-	if (probe->event == PYTHON_LINE) {
-		gen_find_site(g, probe);
-		code_call_runtime(g->code, next_of(probe));
-		return;
-	}
-	if (g->unit->attach_count > 1) {
-		gen_find_site(g, probe);
-		code_call_runtime(g->code, "rt_python_at");
-		gen_frame_address(g, R1, g->begun);
-		code_call_runtime(g->code, begin_of(probe));
-		return;
-	}
-	g->begun = gen_temporary(g, sizeof(struct rt_python));
-	store_place(g, &site->frame, AT(frame));
-	store_place(g, &site->instruction, AT(instruction));
-	store_place(g, &site->tstate, AT(tstate));
-	store_flag(g, site);
-	code_imm(g->code, R0, (int64_t)opcodes_of(site));
-	gen_frame_store(g, 8, AT(opcodes), R0);
-	gen_frame_store_imm(g, 4, AT(site), site->kind);
-	gen_frame_store_imm(g, 4, AT(flags), (int32_t)flags_of(site));
-	store_layout(g, probe);
-	gen_frame_address(g, R1, g->begun);
+	gen_find_site(g, probe);
 	code_call_runtime(g->code, begin_of(probe));
 }
 
@@ -320,11 +262,18 @@ static int marker_index(const char *field)
 /* What is at the place, in R0. */
 static void load_place(struct gen *g, const struct python_place *place)
 {
+	const struct arch_register *reg =
+		place->kind == PYTHON_NOWHERE ? NULL : arch_register_numbered(arch_here(), place->reg);
 	uint32_t mark = g->used, at = gen_temporary(g, 8);
 
-	store_place(g, place, at);
-	gen_frame_load(g, 8, R0, at);
+	if (reg) {
+		code_load(g->code, 8, R0, REG_CTX, (int16_t)reg->context);
+		code_alu_imm(g->code, BPF_ADD, R0, place->add);
+	} else {
+		code_imm(g->code, R0, place->add);
+	}
 	if (place->kind == PYTHON_ON_STACK) {
+		gen_frame_store(g, 8, at, R0);
 		gen_read(g, (struct span){}, at, 8);
 		gen_frame_load(g, 8, R0, at);
 	}
@@ -485,7 +434,7 @@ bool python_field(struct gen *g, const struct type_field *field, uint32_t *place
 bool python_compare(struct gen *g, const struct type_field *field, const char *text, label equal, label differ)
 {
 	size_t length = strlen(text), i;
-	uint32_t mark = g->used, wanted;
+	char wanted[RT_PYTHON_SHORT] = "";
 
 	if (!is_in_loop(probe_of(g)) || (strcmp(field->name, "file") != 0 && strcmp(field->name, "function") != 0) ||
 	    length >= RT_PYTHON_TEXT - 1)
@@ -493,22 +442,14 @@ bool python_compare(struct gen *g, const struct type_field *field, const char *t
 	for (i = 0; i < length; i++)
 		if ((unsigned char)text[i] >= 0x80)
 			return false;
-	wanted = gen_temporary(g, RT_PYTHON_SHORT);
-	for (i = 0; i < RT_PYTHON_SHORT; i += 4) {
-		int32_t word = 0;
-
-		if (i < length)
-			memcpy(&word, text + i, length - i < 4 ? length - i : 4);
-		gen_frame_store_imm(g, 4, wanted + (uint32_t)i, word);
-	}
+	memcpy(wanted, text, length < sizeof(wanted) ? length : sizeof(wanted));
 	gen_frame_address(g, R1, g->begun);
-	gen_frame_address(g, R2, wanted);
+	code_load_data(g->code, R2, gen_data(g, wanted, sizeof(wanted)));
 	code_imm(g->code, R3, (int64_t)length);
 	code_imm(g->code, R4, text_place(&probe_of(g)->layout, field->name));
 	code_call_runtime(g->code, "rt_python_compare");
 	code_jump_if(g->code, BPF_JEQ, R0, RT_PYTHON_EQUAL, equal);
 	code_jump_if(g->code, BPF_JEQ, R0, RT_PYTHON_DIFFERS, differ);
-	g->used = mark;
 	return true;
 }
 
@@ -525,14 +466,21 @@ static void gen_wanted(struct gen *g, const struct node *call)
 {
 	const struct py_layout *layout = &probe_of(g)->layout;
 	uint32_t mark = g->used, room = gen_temporary(g, RT_PYTHON_TEXT);
+	label is_new = code_label(g->code), end = code_label(g->code);
 
 	gen_scalar(g, call->kids[0]);
+	/* Most are other functions, which came before. */
+	code_jump_if(g->code, BPF_JNE, R0, 0, is_new);
+	gen_frame_load(g, 8, R1, AT(is_noted));
+	code_jump_if(g->code, BPF_JNE, R1, 0, end);
+	code_bind(g->code, is_new);
 	code_mov(g->code, R5, R0);
 	gen_frame_address(g, R1, g->begun);
 	gen_frame_address(g, R2, room);
 	code_imm(g->code, R3, (int64_t)call->value);
 	code_imm(g->code, R4, text_place(layout, g->c->wanted.at[call->value].field));
 	code_call_runtime(g->code, "rt_python_wanted");
+	code_bind(g->code, end);
 	g->used = mark;
 }
 

@@ -124,7 +124,8 @@ enum attach_flag {
 	ATTACH_KEEPS_TYPES = 256, /* the verifier must know what the context's words point to */
 	ATTACH_SYNTHESIZED = 512, /* of the provider `python`, in place of a marker that the file does not have */
 	ATTACH_OF_KERNEL = 1024,  /* listed, a function of the kernel itself: its BTF knows the types */
-	ATTACH_SESSION = 2048     /* the program is for the function's call and its return */
+	ATTACH_SESSION = 2048,    /* the program is for the function's call and its return */
+	ATTACH_TOGETHER = 4096    /* to all places of the unit, or to none: each is a part of what is told */
 };
 
 /* One place to attach to: what dialects, the generator and the side that runs the script need to know about it. */

@@ -13,6 +13,9 @@
  * used, which do not tell the kind. The other events use their markers, which cost nothing until the
  * event happens. A build without markers has places in its code for them (runtime/python/event_sites.h). There, imports
  * begin and end with a function of Python's own, _find_and_load().
+ *
+ * Names of functions are read once, and kept by where the function's code is, until its code object is freed: a place
+ * of each of the loop's probes is where the interpreter frees them (probe_frees.c).
  */
 #include <errno.h>
 #include <limits.h>
@@ -127,6 +130,8 @@ static void add(const struct python_file *file, struct python_probe probe, uint6
 	if (!binary_offset(file->elf, vaddr, &attach.address) ||
 	    (semaphore && !binary_offset(file->elf, semaphore, &probe.own.semaphore)))
 		return;
+	if (BIT(probe.event) & LOOP && !probe.arguments)
+		attach.flags |= ATTACH_TOGETHER;
 	probe.lines = search->c->python_lines;
 	probe.layout = file->interpreter.layout;
 	probe.objects = file->interpreter.objects;
@@ -163,9 +168,17 @@ static bool find_loop(struct python_file *file)
 	return !file->loop;
 }
 
+/* May names be known until a code object is freed? Each place has to be told apart, and no hit missed. */
+static bool knows(const struct python_file *file)
+{
+	return file->sites.frees.vaddr && feature_probe(FEATURE_BPF_LOOP) && feature_probe(FEATURE_UPROBE_SURE);
+}
+
 static void add_site(const struct python_file *file, enum python_event event, const struct python_site *site)
 {
-	add(file, (struct python_probe){.event = event, .site = *site}, site->vaddr, 0);
+	bool is_known = event != PYTHON_LINE && knows(file);
+
+	add(file, (struct python_probe){.event = event, .site = *site, .knows = is_known}, site->vaddr, 0);
 }
 
 /*
@@ -223,23 +236,24 @@ static bool is_alike(const struct attach *a, const struct attach *b)
 static void add_loop(const struct python_file *file, enum python_event event)
 {
 	bool entry = event == PYTHON_FUNCTION_ENTRY || event == PYTHON_IMPORT_START;
+	const struct python_sites *sites = &file->sites;
 	size_t i;
 
 	if (event == PYTHON_LINE) {
 		add_lines(file);
 		return;
 	}
-	for (i = 0; event != PYTHON_EXCEPTION && i < file->sites.at.count; i++)
-		if (python_site_is_entry(&file->sites.at.at[i]) == entry)
-			add(file, (struct python_probe){.event = event, .site = file->sites.at.at[i]},
-			    file->sites.at.at[i].vaddr, 0);
+	/* No event, and the first place: what is known of a code object must not outlive it. */
+	if (knows(file))
+		add_site(file, event, &sites->frees);
+	for (i = 0; event != PYTHON_EXCEPTION && i < sites->at.count; i++)
+		if (python_site_is_entry(&sites->at.at[i]) == entry)
+			add_site(file, event, &sites->at.at[i]);
 	/* No event: it counts what is missed. */
-	for (i = 0; i < file->sites.jits.count; i++)
-		add(file, (struct python_probe){.event = event, .site = file->sites.jits.at[i]},
-		    file->sites.jits.at[i].vaddr, 0);
-	for (i = 0; event == PYTHON_EXCEPTION && i < file->sites.raises.count; i++)
-		add(file, (struct python_probe){.event = event, .site = file->sites.raises.at[i]},
-		    file->sites.raises.at[i].vaddr, 0);
+	for (i = 0; i < sites->jits.count; i++)
+		add_site(file, event, &sites->jits.at[i]);
+	for (i = 0; event == PYTHON_EXCEPTION && i < sites->raises.count; i++)
+		add_site(file, event, &sites->raises.at[i]);
 }
 
 static void add_sites(const struct python_file *file, enum python_event event, const python_event_sites *sites)

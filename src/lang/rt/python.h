@@ -24,10 +24,11 @@ enum rt_python_flag {
 
 /*
  * All places of a file for the same event have one program, which finds what its place says by the attach cookie, in a
- * list of these. Where something is: in which word of rt_python.registers, and what is added.
+ * list of these; where the kernel has no cookies, each has a program. Where something is: in which word of
+ * rt_python.registers, and what is added.
  */
 struct rt_python_site {
-	__u64 opcodes; /* as in struct rt_python, and so is what follows `flags` */
+	__u64 opcodes; /* a byte for each that is right, the others as one of these */
 	__s32 frame_add, instruction_add, tstate_add;
 	__s32 flag_add; /* RT_PYTHON_COMPARED: the bits that count */
 	__u8 frame, instruction, tstate, flag;
@@ -64,17 +65,33 @@ enum rt_python_kind {
 #define RT_PYTHON_SHORT   64 /* bytes of characters that are read with them */
 #define RT_PYTHON_UNKNOWN 2  /* the head is another one */
 
+/*
+ * A short name that was read, by where its function's code is. It is right until a code object is freed whose address
+ * shares a count of frees with that of this one.
+ */
+struct rt_python_known {
+	__u32 version; /* odd while it is written */
+	__u32 busy;    /* rt_take() */
+	__u32 field;   /* of which string: its offset in the code object */
+	__u32 frees;   /* how many there had been */
+	__u64 space;   /* the address space's number, which no other one has or will have */
+	__u64 place, code;
+	__u64 is_noted;
+	__u64 text[RT_PYTHON_SHORT / 8];
+};
+ABI_ASSERT_SIZE(struct rt_python_known, 112);
+
+#define RT_PYTHON_KNOWN 8192 /* of them */
+#define RT_PYTHON_FREES 4096 /* counts */
+
 /* rt_python_compare()'s result. */
 enum rt_python_comparison { RT_PYTHON_DIFFERS, RT_PYTHON_EQUAL, RT_PYTHON_LONG /* not known */ };
 
 struct rt_python {
-	__u64 frame, instruction, tstate, flag;
-	__u64 opcodes; /* a byte for each that is right, the others as one of these */
-	__u32 site;    /* enum python_site_kind */
-	__u32 flags;   /* enum rt_python_flag */
-	__u32 version, version_low;
-	__u32 interp_offset, version_offset, code_version, tracing_offset;
-	__u32 recursion_offset, frame_code, frame_lasti, frame_stack;
+	__u64 frame, instruction, flag;
+	__u64 opcodes; /* of lines, as struct rt_python_site's; and so are the next two */
+	__u32 site, flags;
+	__u32 version, frame_code, frame_lasti, frame_stack;
 	__u32 code_tag, code_bytecode, code_name, code_filename;
 	__u32 code_firstlineno, exception_offset, unicode_length, unicode_state;
 	__u32 unicode_kind_shift, unicode_compact_shift, unicode_ascii_data, unicode_compact_data;
@@ -84,28 +101,30 @@ struct rt_python {
 	__u32 text_length;                         /* which of the words read is the length; RT_PYTHON_UNKNOWN */
 	__u32 code_names, tuple_items, code_kinds, cell_value; /* of rt_python_self_class() */
 	/*
-	 * Free-threaded 3.14 and later: which copy of the bytecode a frame and a thread have, and where the copies
-	 * are, in a code object; else 0xffff.
+	 * Free-threaded 3.14 and later: which copy of the bytecode a frame has, and where the copies are, in a code
+	 * object; else 0xffff.
 	 */
-	__u32 frame_copy, tstate_copy, code_copies;
+	__u32 frame_copy, code_copies;
 	/* The interpreter's own frames, which are no function's: they have this number there; 0xffff: it has none. */
 	__u32 frame_owner, shim_owner;
 	__u32 begins; /* of lines: the opcodes of RESUME and its kin, a byte each */
 	__u32 lines;  /* which probe's */
-	__u32 pad;
-	__u64 code;
+	__u32 knows;  /* it is told when a code object is freed */
+	__u64 place;  /* what is at this address is of one function until its code object is freed: it, or in it */
+	__u64 code;   /* 0: not read yet */
 	__u64 position; /* 3.11 and later: the address of the instruction; before: f_lasti */
 	__u32 kind;     /* enum rt_python_kind */
 	__u32 at;       /* of rt_python_text(): in memory, so that the verifier does not track it */
+	__u64 is_noted; /* the name that was compared last is one of those that are kept */
 	/* Of rt_python_line(), for the same reason. */
 	struct py_line line;
 	__u64 table, table_size, offset;
 	__u8 bytes[RT_PYTHON_LINE_BYTES];
-	__u64 registers[RT_PYTHON_REGISTERS]; /* of a program for several places */
+	__u64 registers[RT_PYTHON_REGISTERS];
 	__u64 head_of; /* the code object whose first words are in `head`; 0: none */
 	__u64 head[RT_PYTHON_CODE_WORDS];
 };
-ABI_ASSERT_SIZE(struct rt_python, 808);
+ABI_ASSERT_SIZE(struct rt_python, 792);
 
 #define RT_PYTHON_WANTED 64   /* names that a script compares with; of more nothing is remembered */
 #define RT_PYTHON_NAMES  4096 /* that are remembered; beyond, the one seen longest ago is forgotten */

@@ -29,7 +29,8 @@ enum {
 	SITE_LINE_MAY_RAISE,
 	SITE_LINE_JOINED,
 	SITE_LINE_TRACED,
-	SITE_LINE_YIELD
+	SITE_LINE_YIELD,
+	SITE_FREES
 };
 
 /* What cannot be read is 0. */
@@ -54,6 +55,14 @@ static __always_inline __u64 code_of(const struct rt_python *p)
 	return word(p->frame + p->frame_code) & ~(__u64)p->code_tag;
 }
 
+/* Of an event. */
+static __always_inline __u64 code_here(struct rt_python *p)
+{
+	if (!p->code)
+		p->code = code_of(p);
+	return p->code;
+}
+
 static __always_inline __u64 site_word(const struct rt_python *p, __u8 which, __s32 add)
 {
 	return p->registers[which & (RT_PYTHON_REGISTERS - 1)] + (__u64)(__s64)add;
@@ -62,7 +71,7 @@ static __always_inline __u64 site_word(const struct rt_python *p, __u8 which, __
 /* What the place says, of lines: all but the instruction and the flag. */
 static __always_inline void begin_site(struct rt_python *p, const struct rt_python_site *site)
 {
-	p->head_of = 0;
+	p->head_of = p->code = p->place = p->is_noted = 0;
 	p->site = site->kind;
 	p->flags = site->flags;
 	p->opcodes = site->opcodes;

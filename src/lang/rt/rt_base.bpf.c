@@ -29,7 +29,7 @@ struct {
 	__uint(max_entries, RT_COUNTER_COUNT);
 	__type(key, __u32);
 	__type(value, __u64);
-} rt_counters SEC(".maps");
+} rt_counters SEC(".maps") __weak;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -21,6 +21,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "lang/rt/calls.h"
+#include "lang/rt/python_frame.h"
 
 const volatile struct rt_calls_wanted wanted SEC(RT_CALLS_SECTION) = {};
 
@@ -89,14 +90,6 @@ extern __hidden __u64 rt_python_line(void *state);
 extern __hidden __u64 rt_python_text_hash(void *state, __u64 field);
 extern __hidden __u64 rt_python_text(void *state, void *to, __u64 field);
 
-static __always_inline __u64 word(__u64 address)
-{
-	__u64 value = 0;
-
-	bpf_probe_read_user(&value, sizeof(value), (void *)address);
-	return value;
-}
-
 static __always_inline __u64 mix(__u64 hash, __u64 value)
 {
 	hash = (hash ^ value) * 0x9e3779b97f4a7c15;
@@ -161,7 +154,7 @@ __hidden __u64 rt_python_call_line(void *state, void *at)
 {
 	struct rt_python *p = state;
 	struct rt_calls *room = at;
-	__u64 code = p->code, position = p->position, frame;
+	__u64 code = code_here(p), position = p->position, frame;
 
 	if (p->kind >= RT_PYTHON_RETURN) {
 		room->line = (__s32)rt_python_line(p);
@@ -220,7 +213,7 @@ static __always_inline __u64 id_of(struct rt_python *p, const struct rt_calls *r
  * The number of the code object; 0: it is _Py_InitCleanup. What ends has begun, so its code object is the one that the
  * thread had last at this address; what begins may be another one.
  */
-static __always_inline __u64 code_of(struct rt_python *p, struct rt_calls *room, struct thread *thread, __u32 tgid)
+static __always_inline __u64 number_of(struct rt_python *p, struct rt_calls *room, struct thread *thread, __u32 tgid)
 {
 	__u64 name, file, id;
 	__s32 line = 0;
@@ -285,7 +278,8 @@ __hidden __u64 rt_python_call(void *state, void *at)
 	__u64 ids = bpf_get_current_pid_tgid(), code;
 	struct thread *thread = find_thread(room, (__u32)ids);
 
-	code = thread ? code_of(p, room, thread, ids >> 32) : 0;
+	code_here(p);
+	code = thread ? number_of(p, room, thread, ids >> 32) : 0;
 	if (!code)
 		return 0;
 	fill(p, room, thread, ids, code);
@@ -449,7 +443,7 @@ __hidden __u64 rt_python_call_decide(void *state, void *at)
 {
 	struct rt_python *p = state;
 	struct rt_calls *room = at;
-	__u64 ids = bpf_get_current_pid_tgid(), key = mix(ids >> 32, p->code);
+	__u64 ids = bpf_get_current_pid_tgid(), key = mix(ids >> 32, code_here(p));
 	struct decision *decided = bpf_map_lookup_elem(&rt_calls_decided, &key);
 
 	if (p->kind >= RT_PYTHON_RETURN && decided) {

@@ -9,7 +9,7 @@
 
 #include "lang/rt/abi.h"
 #include "lang/rt/python.h"
-#include "lang/rt/python_frame.h"
+#include "lang/rt/python_names.h"
 
 /* Has a comparison with this name been true? */
 struct {
@@ -40,98 +40,106 @@ struct {
 	__type(value, __u64);
 } rt_python_recent SEC(".maps");
 
-#define opaque(value) asm volatile("" : "+r"(value))
-
 extern __hidden __u64 rt_count(__u64 which);
 
-/* Reads the beginning of the code object at once, for code_word(): no dearer than a word that has to be read anyway. */
-static __always_inline void read_head(struct rt_python *p)
+/* The value that a place says, or what is at that address. */
+static __always_inline __u64 site_value(const struct rt_python *p, const struct rt_python_site *site, __u8 which,
+					__s32 add, __u32 flag)
 {
-	if (!bpf_probe_read_user(p->head, sizeof(p->head), (void *)p->code))
-		p->head_of = p->code;
+	__u64 ret = site_word(p, which, add);
+
+	return site->flags & flag ? word(ret) : ret;
 }
 
-/* A field of the code object. */
-static __always_inline __u64 code_word(const struct rt_python *p, __u64 offset)
+static __always_inline __u64 tstate_of(const struct rt_python *p, const struct rt_python_site *site)
 {
-	__u64 at = offset / 8;
+	return site_value(p, site, site->tstate, site->tstate_add, RT_PYTHON_TSTATE_MEMORY);
+}
 
-	opaque(at);
-	return p->head_of != p->code || offset % 8 || at >= RT_PYTHON_CODE_WORDS ? word(p->code + offset) : p->head[at];
+/* The flags of the CPU that RT_PYTHON_COMPARED means, or another value. */
+static __always_inline __u64 flag_of(const struct rt_python *p, const struct rt_python_site *site)
+{
+	if (site->flags & RT_PYTHON_COMPARED)
+		return site_word(p, site->flag, 0) & (__u32)site->flag_add;
+	return site_value(p, site, site->flag, site->flag_add, RT_PYTHON_FLAG_MEMORY);
 }
 
 /*
  * Does RESUME find that something else is instrumented than the code knows, or that another thread's copy of it was
  * begun? Then it is executed again.
  */
-static __always_inline int is_executed_again(struct rt_python *p)
+static __always_inline int is_executed_again(struct rt_python *p, const struct rt_python_site *site)
 {
-	__u64 owner = p->tstate;
+	__u64 owner, tstate;
 
-	if ((p->flags & RT_PYTHON_COMPARED) && p->flag)
+	if ((site->flags & RT_PYTHON_COMPARED) && flag_of(p, site))
 		return 0;
-	if (p->tstate_copy != NO_OFFSET && half(p->frame + p->frame_copy) != half(p->tstate + p->tstate_copy))
+	owner = tstate = tstate_of(p, site);
+	if (site->tstate_copy != NO_OFFSET && half(p->frame + p->frame_copy) != half(tstate + site->tstate_copy))
 		return 1;
-	if (p->interp_offset != NO_OFFSET)
-		owner = word(owner + p->interp_offset);
+	if (site->interp_offset != NO_OFFSET)
+		owner = word(owner + site->interp_offset);
 	read_head(p);
-	if ((word(owner + p->version_offset) & ~(__u64)p->version_low) == code_word(p, p->code_version))
+	if ((word(owner + site->version_offset) & ~(__u64)site->version_low) == code_word(p, site->code_version))
 		return 0;
-	return p->tracing_offset == NO_OFFSET || !half(p->tstate + p->tracing_offset);
+	return site->tracing_offset == NO_OFFSET || !half(tstate + site->tracing_offset);
 }
 
 /* 3.11 and later, an instruction of the frame: 0 if it is none that this place is for. */
-static __always_inline int begin_instruction(struct rt_python *p)
+static __always_inline int begin_instruction(struct rt_python *p, const struct rt_python_site *site)
 {
 	__u8 bytes[2] = {0, 0};
 	__u32 right = 0, i;
 
-	if (p->flags & RT_PYTHON_INSTRUCTION_OF_FRAME)
+	p->instruction =
+		site_value(p, site, site->instruction, site->instruction_add, RT_PYTHON_INSTRUCTION_MEMORY);
+	if (site->flags & RT_PYTHON_INSTRUCTION_OF_FRAME)
 		p->instruction += word(p->frame + p->frame_lasti);
 	p->position = p->instruction;
 	if (bpf_probe_read_user(bytes, sizeof(bytes), (void *)p->instruction))
 		return 0;
 	for (i = 0; i < 8 && !right; i++)
-		right = bytes[0] == (__u8)(p->opcodes >> 8 * i);
+		right = bytes[0] == (__u8)(site->opcodes >> 8 * i);
 	if (!right)
 		return 0;
-	if (p->site == SITE_JIT) {
+	if (site->kind == SITE_JIT) {
 		rt_count(RT_COUNTER_PYTHON_JIT);
 		return 0;
 	}
-	p->code = code_of(p);
-	if (p->site == SITE_RESUME) {
-		if ((p->flags & RT_PYTHON_AGAIN) && is_executed_again(p))
+	/* Copies of the bytecode are not freed with the code object. */
+	if (p->code_copies == NO_OFFSET)
+		p->place = p->instruction;
+	if (site->kind == SITE_RESUME) {
+		if ((site->flags & RT_PYTHON_AGAIN) && is_executed_again(p, site))
 			return 0;
 		/* Of 3.15's generator expressions only the body counts, which has a RESUME of its own (4). */
 		if (p->version >= 0x30f && (bytes[1] & 7) == 4)
 			return 0;
 		return bytes[1] & 3 ? RT_PYTHON_RESUME : RT_PYTHON_START;
 	}
-	return p->site == SITE_RETURN ? RT_PYTHON_RETURN : RT_PYTHON_YIELD;
+	return site->kind == SITE_RETURN ? RT_PYTHON_RETURN : RT_PYTHON_YIELD;
 }
 
 /* A frame that the limit of recursion refused has not begun. */
-static __always_inline int begin_unwind(struct rt_python *p)
+static __always_inline int begin_unwind(struct rt_python *p, const struct rt_python_site *site)
 {
 	__u64 at = word(p->frame + p->frame_lasti);
-	int after = p->flags & RT_PYTHON_AFTER ? 1 : 0;
+	int after = site->flags & RT_PYTHON_AFTER ? 1 : 0;
 
 	p->code = code_of(p);
 	p->position = at;
 	if (p->version < 0x30d)
 		return at < bytecode_of(p) ? 0 : RT_PYTHON_UNWIND;
-	if (at == bytecode_of(p) && half(p->tstate + p->recursion_offset) - after < 0)
+	if (at == bytecode_of(p) && half(tstate_of(p, site) + site->recursion_offset) - after < 0)
 		return 0;
 	return RT_PYTHON_UNWIND;
 }
 
 /* Up to 3.10. */
-static __always_inline int begin_leave(struct rt_python *p)
+static __always_inline int begin_leave(struct rt_python *p, const struct rt_python_site *site)
 {
-	p->code = code_of(p);
 	p->position = (__u64)(__s64)half(p->frame + p->frame_lasti);
-	if (word(p->tstate + p->exception_offset))
+	if (word(tstate_of(p, site) + p->exception_offset))
 		return RT_PYTHON_UNWIND;
 	if (p->version < 0x30a)
 		return word(p->frame + p->frame_stack) ? RT_PYTHON_YIELD : RT_PYTHON_RETURN;
@@ -139,111 +147,48 @@ static __always_inline int begin_leave(struct rt_python *p)
 	return (__s8)half(p->frame + p->frame_lasti + 12) == -1 ? RT_PYTHON_YIELD : RT_PYTHON_RETURN;
 }
 
-/* What the place says, where a program has several: as the generator writes it where it has one. */
-__hidden __u64 rt_python_at(void *state, void *place)
+/* The kind of event, enum rt_python_kind; 0: it is none. `at`: the place, a struct rt_python_site. */
+__hidden __u64 rt_python_begin(void *state, void *at)
 {
 	struct rt_python *p = state;
-	const struct rt_python_site *site = place;
-
-	p->site = site->kind;
-	p->flags = site->flags;
-	p->opcodes = site->opcodes;
-	p->frame = site_word(p, site->frame, site->frame_add);
-	p->instruction = site_word(p, site->instruction, site->instruction_add);
-	p->tstate = site_word(p, site->tstate, site->tstate_add);
-	p->flag = site_word(p, site->flag, site->flag_add);
-	if (site->flags & RT_PYTHON_COMPARED)
-		p->flag = site_word(p, site->flag, 0) & (__u32)site->flag_add;
-	p->version_low = site->version_low;
-	p->interp_offset = site->interp_offset;
-	p->version_offset = site->version_offset;
-	p->code_version = site->code_version;
-	p->tracing_offset = site->tracing_offset;
-	p->recursion_offset = site->recursion_offset;
-	p->tstate_copy = site->tstate_copy;
-	return 0;
-}
-
-/* The kind of event, enum rt_python_kind; 0: it is none. */
-__hidden __u64 rt_python_begin(void *state)
-{
-	struct rt_python *p = state;
+	const struct rt_python_site *site = at;
+	__u64 flag;
 	int kind;
 
-	if (p->flags & RT_PYTHON_FRAME_MEMORY)
-		p->frame = word(p->frame);
-	if (p->flags & RT_PYTHON_INSTRUCTION_MEMORY)
-		p->instruction = word(p->instruction);
-	if (p->flags & RT_PYTHON_TSTATE_MEMORY)
-		p->tstate = word(p->tstate);
-	if (p->flags & RT_PYTHON_FLAG_MEMORY)
-		p->flag = word(p->flag);
-	p->head_of = 0;
-	switch (p->site) {
+	p->head_of = p->code = p->place = p->is_noted = 0;
+	p->frame = site_value(p, site, site->frame, site->frame_add, RT_PYTHON_FRAME_MEMORY);
+	switch (site->kind) {
+	case SITE_FREES:
+		kind = forget(p->frame);
+		break;
 	case SITE_THROW:
-		if (!(__u32)p->flag)
+		if (!(__u32)flag_of(p, site))
 			return 0;
-		p->code = code_of(p);
 		p->position = word(p->frame + p->frame_lasti);
 		kind = RT_PYTHON_THROW;
 		break;
 	case SITE_UNWIND:
-		kind = begin_unwind(p);
+		kind = begin_unwind(p, site);
 		break;
 	case SITE_CALL:
-		p->code = code_of(p);
+		flag = flag_of(p, site);
 		p->position = (__u64)(__s64)half(p->frame + p->frame_lasti);
-		kind = (__u32)p->flag ? RT_PYTHON_THROW : (__s64)p->position < 0 ? RT_PYTHON_START : RT_PYTHON_RESUME;
+		kind = (__u32)flag ? RT_PYTHON_THROW : (__s64)p->position < 0 ? RT_PYTHON_START : RT_PYTHON_RESUME;
 		break;
 	case SITE_LEAVE:
-		kind = begin_leave(p);
+		kind = begin_leave(p, site);
 		break;
 	case SITE_RAISE:
-		p->code = code_of(p);
 		p->position = p->version >= 0x30b ? word(p->frame + p->frame_lasti)
 						  : (__u64)(__s64)half(p->frame + p->frame_lasti);
 		kind = RT_PYTHON_RAISE;
 		break;
 	default:
-		kind = begin_instruction(p);
+		kind = begin_instruction(p, site);
 		break;
 	}
 	p->kind = (__u32)kind;
 	return (__u64)kind;
-}
-
-/* Is it these up to 32 ASCII characters? */
-static __always_inline int is_text(const struct rt_python *p, __u64 string, __u32 size, __u64 a, __u64 b, __u64 c,
-				   __u64 d)
-{
-	__u64 words[4] = {0, 0, 0, 0};
-
-	if (word(string + p->unicode_length) != size ||
-	    bpf_probe_read_user(words, size, (void *)(string + p->unicode_ascii_data)))
-		return 0;
-	return words[0] == a && words[1] == b && words[2] == c && words[3] == d;
-}
-
-#define IS_FIND_AND_LOAD(p, s) is_text(p, s, 14, 0x6e615f646e69665full, 0x64616f6c5f64ull, 0x0ull, 0x0ull)
-#define IS_GCD_IMPORT(p, s)    is_text(p, s, 11, 0x706d695f6463675full, 0x74726full, 0x0ull, 0x0ull)
-#define IS_BOOTSTRAP(p, s)                                                                                             \
-	is_text(p, s, 29, 0x206e657a6f72663cull, 0x696c74726f706d69ull, 0x73746f6f625f2e62ull, 0x3e70617274ull)
-
-/*
- * The same of an import: _find_and_load() of importlib._bootstrap, called by the interpreter itself. By
- * importlib.import_module() it is called from _gcd_import(), which the markers do not tell.
- */
-__hidden __u64 rt_python_import(void *state)
-{
-	struct rt_python *p = state;
-	__u64 kind = rt_python_begin(p), caller;
-
-	if (kind != RT_PYTHON_START && kind != RT_PYTHON_RETURN && kind != RT_PYTHON_UNWIND)
-		return 0;
-	if (!IS_FIND_AND_LOAD(p, code_word(p, p->code_name)) || !IS_BOOTSTRAP(p, code_word(p, p->code_filename)))
-		return 0;
-	caller = word(word(p->frame + p->frame_back) + p->frame_code) & ~(__u64)p->code_tag;
-	return IS_GCD_IMPORT(p, word(caller + p->code_name)) ? 0 : kind;
 }
 
 /* The kind in letters, as a string of eight bytes. */
@@ -269,9 +214,9 @@ __hidden __u64 rt_python_kind(void *state)
 
 __hidden __u64 rt_python_first_line(void *state)
 {
-	const struct rt_python *p = state;
+	struct rt_python *p = state;
 
-	return (__u64)(__s64)half(p->code + p->code_firstlineno);
+	return (__u64)(__s64)half(code_here(p) + p->code_firstlineno);
 }
 
 #define LINE_TABLE_MAX 0x100000 /* bytes that are looked at */
@@ -299,14 +244,16 @@ __hidden __u64 rt_python_line(void *state)
 {
 	struct rt_python *p = state;
 	struct line_context context = {.p = p};
-	__s64 offset = p->version >= 0x30b  ? (__s64)(p->position - bytecode_of(p))
-		       : p->version < 0x30a ? (__s64)p->position
-					    : 2 * (__s64)p->position;
 	__u64 table;
+	__s64 offset;
 
 	/* lines_step.h or rt_lines_old.bpf.c has found it. */
 	if (p->kind == RT_PYTHON_LINE)
 		return (__u64)p->line.line;
+	code_here(p);
+	offset = p->version >= 0x30b  ? (__s64)(p->position - bytecode_of(p))
+		 : p->version < 0x30a ? (__s64)p->position
+				      : 2 * (__s64)p->position;
 	table = code_word(p, p->code_linetable);
 	py_line_begin(&p->line, (__u16)p->version, half(p->code + p->code_firstlineno));
 	if (offset >= 0) {
@@ -359,59 +306,13 @@ static __always_inline void encode(struct rt_python *p, char *to, __u64 size, __
 	}
 }
 
-/* The beginning of a string, read at once. */
-struct short_text {
-	__u64 head[RT_PYTHON_HEAD], characters[RT_PYTHON_SHORT / 8];
-};
-
-/* False: it could not be read, or not all of it is ASCII, or its head is not known. */
-static __always_inline bool read_short(const struct rt_python *p, __u64 string, struct short_text *text, __u64 *length)
-{
-	__u64 state;
-
-	if (p->text_length == RT_PYTHON_UNKNOWN ||
-	    bpf_probe_read_user(text, sizeof(*text), (void *)(string + p->text_base)))
-		return false;
-	*length = p->text_length ? text->head[1] : text->head[0];
-	state = p->text_length ? text->head[3] : text->head[2];
-	return ((__u32)state >> p->unicode_compact_shift & 3) == 3;
-}
-
-/* Bytes of a text of this length that are in its word `i`, as a mask. Without a branch, as more(). */
-static __always_inline __u64 bytes_in_word(__u64 length, __u64 i)
-{
-	__u64 bits = length * 8 - i * 64, below = bits - 64;
-
-	opaque(bits);
-	opaque(below);
-	/* All of them, or the lower ones, or, if the text has ended before, none. */
-	return ~((__s64)below >> 63) | (((1ull << (bits & 63)) - 1) & ~((__s64)bits >> 63));
-}
-
-static __always_inline void zero_text(__u64 *to, __u32 first)
-{
-	__u32 i;
-
-#pragma clang loop unroll(full)
-	for (i = first; i < RT_PYTHON_TEXT / 8; i++)
-		to[i] = 0;
-}
-
 /* To RT_PYTHON_TEXT bytes; what cannot be read is empty. */
 static __always_inline __u64 copy_text(struct rt_python *p, __u64 string, void *to)
 {
-	__u64 length = 0, room, *words = to;
-	__u32 flags, kind, compact, sizes = 1 << 1 | 1 << 2 | 1 << 4, i;
-	struct short_text text;
+	__u32 flags, kind, compact, sizes = 1 << 1 | 1 << 2 | 1 << 4;
+	__u64 length, room;
 
-	if (read_short(p, string, &text, &length) && length < RT_PYTHON_SHORT) {
-#pragma clang loop unroll(full)
-		for (i = 0; i < RT_PYTHON_SHORT / 8; i++)
-			words[i] = text.characters[i] & bytes_in_word(length, i);
-		zero_text(words, RT_PYTHON_SHORT / 8);
-		return 0;
-	}
-	zero_text(words, 0);
+	zero_text(to, 0);
 	length = word(string + p->unicode_length);
 	flags = (__u32)half(string + p->unicode_state);
 	kind = flags >> p->unicode_kind_shift & 7;
@@ -438,7 +339,10 @@ __hidden __u64 rt_python_text(void *state, void *to, __u64 field)
 {
 	struct rt_python *p = state;
 
-	return copy_text(p, code_word(p, field), to);
+	if (!read_name(p, field, to))
+		return copy_text(p, code_word(p, field), to);
+	zero_text(to, RT_PYTHON_SHORT / 8);
+	return 0;
 }
 
 /*
@@ -447,11 +351,26 @@ __hidden __u64 rt_python_text(void *state, void *to, __u64 field)
  */
 __hidden __u64 rt_python_compare(void *state, void *text, __u64 length, __u64 field)
 {
+	__u64 *wanted = text, its = 0, differ = length >= RT_PYTHON_SHORT, words[RT_PYTHON_SHORT / 8];
 	struct rt_python *p = state;
-	__u64 *wanted = text, its = 0, differ = 0;
 	struct short_text read;
+	struct name name;
 	__u32 i;
 
+	if (is_known(p, field, &name)) {
+		for (i = 0; i < RT_PYTHON_SHORT / 8 && !differ; i++)
+			differ = *(volatile const __u64 *)&name.known->text[i] != wanted[i];
+		if (is_still_known(&name))
+			return differ ? RT_PYTHON_DIFFERS : RT_PYTHON_EQUAL;
+		differ = length >= RT_PYTHON_SHORT;
+	}
+	if (learn_name(p, &name, words)) {
+#pragma clang loop unroll(full)
+		for (i = 0; i < RT_PYTHON_SHORT / 8; i++)
+			differ |= words[i] ^ wanted[i];
+		return differ ? RT_PYTHON_DIFFERS : RT_PYTHON_EQUAL;
+	}
+	differ = 0;
 	if (!read_short(p, code_word(p, field), &read, &its))
 		return RT_PYTHON_LONG;
 	if (its != length)
@@ -460,6 +379,52 @@ __hidden __u64 rt_python_compare(void *state, void *text, __u64 length, __u64 fi
 	for (i = 0; i < RT_PYTHON_SHORT / 8; i++)
 		differ |= (read.characters[i] ^ wanted[i]) & bytes_in_word(length, i);
 	return differ ? RT_PYTHON_DIFFERS : length > RT_PYTHON_SHORT ? RT_PYTHON_LONG : RT_PYTHON_EQUAL;
+}
+
+/* --- imports --- */
+
+/* Is it these up to 32 ASCII characters? */
+static __always_inline int is_text(const struct rt_python *p, __u64 string, __u32 size, __u64 a, __u64 b, __u64 c,
+				   __u64 d)
+{
+	__u64 words[4] = {0, 0, 0, 0};
+
+	if (word(string + p->unicode_length) != size ||
+	    bpf_probe_read_user(words, size, (void *)(string + p->unicode_ascii_data)))
+		return 0;
+	return words[0] == a && words[1] == b && words[2] == c && words[3] == d;
+}
+
+/* The same of a string of the code object. */
+static __always_inline int is_name(struct rt_python *p, __u64 field, __u64 a, __u64 b, __u64 c, __u64 d)
+{
+	__u64 name[RT_PYTHON_SHORT / 8];
+
+	return read_name(p, field, name) && name[0] == a && name[1] == b && name[2] == c && name[3] == d && !name[4];
+}
+
+#define IS_FIND_AND_LOAD(p)                                                                                            \
+	is_name(p, p->code_name, 0x6e615f646e69665full, 0x64616f6c5f64ull, 0x0ull, 0x0ull)
+#define IS_BOOTSTRAP(p)                                                                                                \
+	is_name(p, p->code_filename, 0x206e657a6f72663cull, 0x696c74726f706d69ull, 0x73746f6f625f2e62ull,              \
+		0x3e70617274ull)
+#define IS_GCD_IMPORT(p, s) is_text(p, s, 11, 0x706d695f6463675full, 0x74726full, 0x0ull, 0x0ull)
+
+/*
+ * The same of an import: _find_and_load() of importlib._bootstrap, called by the interpreter itself. By
+ * importlib.import_module() it is called from _gcd_import(), which the markers do not tell.
+ */
+__hidden __u64 rt_python_import(void *state, void *at)
+{
+	struct rt_python *p = state;
+	__u64 kind = rt_python_begin(p, at), caller;
+
+	if (kind != RT_PYTHON_START && kind != RT_PYTHON_RETURN && kind != RT_PYTHON_UNWIND)
+		return 0;
+	if (!IS_FIND_AND_LOAD(p) || !IS_BOOTSTRAP(p))
+		return 0;
+	caller = word(word(p->frame + p->frame_back) + p->frame_code) & ~(__u64)p->code_tag;
+	return IS_GCD_IMPORT(p, word(caller + p->code_name)) ? 0 : kind;
 }
 
 static __always_inline __u64 mix(__u64 hash, __u64 value)
@@ -568,6 +533,15 @@ __hidden __u64 rt_python_address(void *state, __u64 field)
 	return compact & 1 ? word(string + p->unicode_ascii_data + 8) : 0;
 }
 
+/* The name that was compared last is kept. */
+static __always_inline void note(struct rt_python *p, __u64 field)
+{
+	struct name name;
+
+	if (is_known(p, field, &name))
+		name.known->is_noted = 1;
+}
+
 /*
  * A comparison of the code object's string at offset `field` with the wanted name `which`: its result. Until one was
  * true, the names that came are kept, for user space to tell those that are near. `room`: RT_PYTHON_TEXT bytes.
@@ -584,17 +558,22 @@ __hidden __u64 rt_python_wanted(void *state, void *room, __u64 which, __u64 fiel
 		*met = 1;
 		return result;
 	}
-	key = (p->code ^ bpf_get_current_pid_tgid() >> 32 << 48) & ~(__u64)RT_PYTHON_FILE;
+	key = (code_here(p) ^ bpf_get_current_pid_tgid() >> 32 << 48) & ~(__u64)RT_PYTHON_FILE;
 	if (field == p->code_filename)
 		key |= RT_PYTHON_FILE;
 	index = (__u32)(key * 0x9e3779b97f4a7c15ull >> 32) % RECENT;
 	recent = bpf_map_lookup_elem(&rt_python_recent, &index);
-	if (!recent || *recent == key)
+	if (!recent)
 		return result;
+	if (*recent == key) {
+		note(p, field);
+		return result;
+	}
 	*recent = key;
 	if (!bpf_map_lookup_elem(&rt_python_names, &key)) {
-		copy_text(p, code_word(p, field), room);
+		rt_python_text(p, room, field);
 		bpf_map_update_elem(&rt_python_names, &key, room, BPF_ANY);
 	}
+	note(p, field);
 	return result;
 }

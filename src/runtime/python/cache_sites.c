@@ -2,7 +2,7 @@
 /*
  * BUILD-ID.sites: digest u64, table u64, entry u64, handlers u32, jit u8; four lists of sites, of the functions,
  * the exceptions, those that tell of the JIT, and the lines: the number of them u32, and each as code_site() has it;
- * no_lines u8.
+ * the site of what frees code objects; no_lines u8.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -103,6 +103,7 @@ static void code_sites(struct coder *coder, struct python_sites *sites)
 				coder->failed = vec_push(lists[i], site);
 		}
 	}
+	code_site(coder, &sites->frees);
 	code(coder, &sites->no_lines, sizeof(sites->no_lines));
 	coder->failed |= sites->no_lines > PYTHON_LINES_OF_BUILD;
 }

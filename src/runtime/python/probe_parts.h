@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * probe_parts: what the files of probe_sites share: probe_sites.c, probe_table.c and probe_fields.c (3.11 and later),
- * probe_sites_old.c. No other file includes it.
+ * probe_sites_old.c, probe_lines.c and probe_lines_old.c, probe_frees.c. No other file includes it.
  */
 #ifndef STRATA_PYTHON_PROBE_PARTS_H
 #define STRATA_PYTHON_PROBE_PARTS_H
@@ -79,6 +79,9 @@ int python_sites_find_lines_old(struct sites_search *search);
 struct python_site *python_sites_line_at(const struct sites_search *search, uint64_t vaddr);
 /* Sorts them; or, if there was an error, says that there are none. 0, or -ENOMEM, if it was that. */
 int python_sites_end_lines(struct python_sites *sites, int err);
+
+/* Where code objects are freed: fills the sites' frees, if all are freed there. */
+void python_sites_find_frees(struct sites_search *search);
 
 /* 3.6 to 3.10. */
 int python_sites_find_old(struct sites_search *search, struct diag *diag);

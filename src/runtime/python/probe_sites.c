@@ -619,6 +619,8 @@ int python_sites_find(const struct elf_file *elf, const struct python_interprete
 		err = search.minor >= 11 ? find_new(&search, diag) : python_sites_find_old(&search, diag);
 	if (!err)
 		err = add_raises(&search, diag);
+	if (!err)
+		python_sites_find_frees(&search);
 	probe_code_deinit(&search.code);
 	if (err) {
 		python_sites_deinit(&sites);
@@ -648,7 +650,7 @@ const char *python_site_name(const struct python_site *site)
 					    "call",   "leave", "raise",  "jit",
 					    "line",   "begin", "end",    "part",  "head",
 					    "made",   "pop",    "jump",   "more",
-					    "raises", "async", "joined", "traced", "yields"};
+					    "raises", "async", "joined", "traced", "yields", "frees"};
 
 	return names[site->kind];
 }

@@ -91,7 +91,8 @@ enum python_site_kind {
 	PYTHON_SITE_LINE_JOINED, /* 3.11, 3.12: the second one of two instructions that are executed as one */
 	PYTHON_SITE_LINE_TRACED, /* 3.11: DO_TRACING: while lines are traced, before each instruction */
 	PYTHON_SITE_LINE_YIELD,  /* 3.12: a yield; of others PYTHON_SITE_LINE_END */
-	PYTHON_SITE_LAST = PYTHON_SITE_LINE_YIELD
+	PYTHON_SITE_FREES,       /* no event: a code object is freed, `frame` */
+	PYTHON_SITE_LAST = PYTHON_SITE_FREES
 };
 
 #define PYTHON_SITE_ANY     255 /* of an opcode: may stand in memory in place of any other */
@@ -159,6 +160,11 @@ struct python_sites {
 	 */
 	python_site_list lines;
 	uint8_t no_lines; /* enum python_no_lines */
+	/*
+	 * Where all code objects are freed: until then what is at the address of one stays as it is. Its vaddr is 0:
+	 * that cannot be told.
+	 */
+	struct python_site frees;
 	uint64_t table;    /* 3.11+: vaddr of opcode_targets */
 	uint32_t handlers; /* how many handlers agree on where the frame is */
 	uint64_t entry;    /* the loop's C function */
