@@ -72,7 +72,7 @@ enum rt_python_kind {
 struct rt_python_known {
 	__u32 version; /* odd while it is written */
 	__u32 busy;    /* rt_take() */
-	__u32 field;   /* of which string: its offset in the code object */
+	__u32 field;   /* of which string: its offset in the code object; RT_PYTHON_CALL: rt_calls.bpf.c's */
 	__u32 frees;   /* how many there had been */
 	__u64 space;   /* the address space's number, which no other one has or will have */
 	__u64 place, code;
@@ -82,6 +82,7 @@ struct rt_python_known {
 ABI_ASSERT_SIZE(struct rt_python_known, 112);
 
 #define RT_PYTHON_KNOWN 8192 /* of them */
+#define RT_PYTHON_CALL	0xffff
 #define RT_PYTHON_FREES 4096 /* counts */
 
 /* rt_python_compare()'s result. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * python_names: names of Python's functions and files, as rt_python.bpf.c reads them. BPF only.
+ * python_names: names of Python's functions and files, as rt_python.bpf.c and rt_calls.bpf.c read them. BPF only.
  *
  * Most events are of a function that had one before. So short names are kept, by where the function's code is: by the
  * address of its instruction, or of its code object. What is there stays the function's until the code object is freed,
@@ -15,13 +15,13 @@
 #include "lang/rt/python_frame.h"
 #include "lang/rt/take.h"
 
-/* Short names that were read. */
+/* Short names that were read, and what rt_calls.bpf.c keeps. The maps are weak, as it has them, too. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, RT_PYTHON_KNOWN);
 	__type(key, __u32);
 	__type(value, struct rt_python_known);
-} rt_python_known SEC(".maps");
+} rt_python_known SEC(".maps") __weak;
 
 /* How many code objects were freed, by their addresses. */
 struct {
@@ -29,7 +29,7 @@ struct {
 	__uint(max_entries, RT_PYTHON_FREES);
 	__type(key, __u32);
 	__type(value, __u32);
-} rt_python_frees SEC(".maps");
+} rt_python_frees SEC(".maps") __weak;
 
 /* As rt_base.bpf.c has them. */
 struct {

@@ -17,11 +17,10 @@
  */
 #include "vmlinux.h"
 
-#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #include "lang/rt/calls.h"
-#include "lang/rt/python_frame.h"
+#include "lang/rt/python_names.h"
 
 const volatile struct rt_calls_wanted wanted SEC(RT_CALLS_SECTION) = {};
 
@@ -187,14 +186,17 @@ static __always_inline bool send_code(struct rt_python *p, struct rt_calls *room
 	return send(&room->code_event, sizeof(room->code_event) + sizeof(*code)) && code->name[0];
 }
 
-/* The same, if they were not sent. */
-static __always_inline void tell_code(struct rt_python *p, struct rt_calls *room, __u64 id, __s32 line)
+/* The same, if they were not sent. What could not be read, or has not arrived, is sent once more: then it is false. */
+static __always_inline bool tell_code(struct rt_python *p, struct rt_calls *room, __u64 id, __s32 line)
 {
 	__u64 sent = 1;
 
-	/* What could not be read, or has not arrived, is sent once more. */
-	if (!bpf_map_lookup_elem(&rt_calls_codes, &id) && send_code(p, room, id, line))
-		bpf_map_update_elem(&rt_calls_codes, &id, &sent, BPF_ANY);
+	if (bpf_map_lookup_elem(&rt_calls_codes, &id))
+		return true;
+	if (!send_code(p, room, id, line))
+		return false;
+	bpf_map_update_elem(&rt_calls_codes, &id, &sent, BPF_ANY);
+	return true;
 }
 
 static __always_inline __u64 id_of(struct rt_python *p, const struct rt_calls *room, __u32 tgid, __u64 name, __s32 line)
@@ -209,18 +211,55 @@ static __always_inline __u64 id_of(struct rt_python *p, const struct rt_calls *r
 	return id | !id;
 }
 
+/* What is kept of a code object beside its names, in place of a name: its number, and whether it is wanted. */
+enum { CALL_ID, CALL_WANTED, CALL_WORDS = RT_PYTHON_SHORT / 8 };
+
+/* Takes that, and the code object itself, if it is known. */
+static __always_inline bool read_call(struct rt_python *p, __u64 *id, __u64 *is_wanted)
+{
+	struct name call;
+	__u64 code;
+
+	if (!is_known(p, RT_PYTHON_CALL, &call))
+		return false;
+	code = *(volatile const __u64 *)&call.known->code;
+	*id = *(volatile const __u64 *)&call.known->text[CALL_ID];
+	*is_wanted = *(volatile const __u64 *)&call.known->text[CALL_WANTED];
+	if (!is_still_known(&call))
+		return false;
+	p->code = code;
+	return true;
+}
+
+/* Its place is looked for again: the verifier would follow what is in between once for each way to a place. */
+static __always_inline void learn_call(struct rt_python *p, __u64 id, __u64 is_wanted)
+{
+	const __u64 words[CALL_WORDS] = {[CALL_ID] = id, [CALL_WANTED] = is_wanted};
+	struct name call;
+
+	is_known(p, RT_PYTHON_CALL, &call);
+	know(p, &call, words);
+}
+
 /*
  * The number of the code object; 0: it is _Py_InitCleanup. What ends has begun, so its code object is the one that the
  * thread had last at this address; what begins may be another one.
  */
 static __always_inline __u64 number_of(struct rt_python *p, struct rt_calls *room, struct thread *thread, __u32 tgid)
 {
-	__u64 name, file, id;
+	__u64 name, file, id, is_wanted;
 	__s32 line = 0;
 
-	if (p->kind >= RT_PYTHON_RETURN && p->code == thread->object)
+	if (read_call(p, &id, &is_wanted)) {
+		thread->object = p->code;
+		thread->code = id;
+		return id;
+	}
+	if (p->kind >= RT_PYTHON_RETURN && code_here(p) == thread->object) {
+		learn_call(p, thread->code, 0);
 		return thread->code;
-	name = word(p->code + room->code_name);
+	}
+	name = word(code_here(p) + room->code_name);
 	file = word(p->code + room->code_filename);
 	if (name && name == file && room->shim < 256)
 		return 0;
@@ -229,7 +268,8 @@ static __always_inline __u64 number_of(struct rt_python *p, struct rt_calls *roo
 	/* It could not be read: [unknown function]. */
 	if (!name)
 		return id;
-	tell_code(p, room, id, line);
+	if (tell_code(p, room, id, line))
+		learn_call(p, id, 0);
 	thread->object = p->code;
 	thread->code = id;
 	return id;
@@ -278,7 +318,6 @@ __hidden __u64 rt_python_call(void *state, void *at)
 	__u64 ids = bpf_get_current_pid_tgid(), code;
 	struct thread *thread = find_thread(room, (__u32)ids);
 
-	code_here(p);
 	code = thread ? number_of(p, room, thread, ids >> 32) : 0;
 	if (!code)
 		return 0;
@@ -379,6 +418,15 @@ static __always_inline bool decide(struct rt_python *p, struct rt_calls *room, _
 	return true;
 }
 
+/* Callers are looked for there: it may have gone. */
+static __always_inline void keep_decision(const struct rt_calls *room, __u64 key)
+{
+	const struct decision decision = {room->id, room->is_wanted};
+
+	if (!bpf_map_lookup_elem(&rt_calls_decided, &key))
+		bpf_map_update_elem(&rt_calls_decided, &key, &decision, BPF_ANY);
+}
+
 static __always_inline __u64 frame_key(__u32 tid, __u64 frame, __u64 object)
 {
 	return mix(mix(mix(1, tid), frame), object);
@@ -443,14 +491,24 @@ __hidden __u64 rt_python_call_decide(void *state, void *at)
 {
 	struct rt_python *p = state;
 	struct rt_calls *room = at;
-	__u64 ids = bpf_get_current_pid_tgid(), key = mix(ids >> 32, code_here(p));
-	struct decision *decided = bpf_map_lookup_elem(&rt_calls_decided, &key);
+	__u64 ids = bpf_get_current_pid_tgid(), key;
+	struct decision *decided;
 
-	if (p->kind >= RT_PYTHON_RETURN && decided) {
-		room->id = decided->id;
-		room->is_wanted = decided->is_wanted;
-	} else if (!decide(p, room, ids >> 32, key, decided)) {
-		room->is_wanted = NOT_KNOWN;
+	if (read_call(p, &room->id, &room->is_wanted)) {
+		if (room->is_wanted)
+			keep_decision(room, mix(ids >> 32, p->code));
+	} else {
+		key = mix(ids >> 32, code_here(p));
+		decided = bpf_map_lookup_elem(&rt_calls_decided, &key);
+		if (p->kind >= RT_PYTHON_RETURN && decided) {
+			room->id = decided->id;
+			room->is_wanted = decided->is_wanted;
+			learn_call(p, room->id, room->is_wanted);
+		} else if (decide(p, room, ids >> 32, key, decided)) {
+			learn_call(p, room->id, room->is_wanted);
+		} else {
+			room->is_wanted = NOT_KNOWN;
+		}
 	}
 	if (p->kind >= RT_PYTHON_RETURN && ends_opaque(p, (__u32)ids))
 		room->is_wanted = NOT_KNOWN;
