@@ -172,7 +172,8 @@ def executes():
 def hidden():
     import ctypes
     libc, page = ctypes.CDLL(None), 4096
-    libc.mallopt(-3, 65536)  # M_MMAP_THRESHOLD: what is larger has pages of its own
+    if hasattr(libc, "mallopt"):  # M_MMAP_THRESHOLD: what is larger has pages of its own, as in musl
+        libc.mallopt(-3, 65536)
     libc.mmap.restype = libc.mremap.restype = ctypes.c_void_p
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
     libc.mremap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p]
