@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
-#include "base/cursor.h"
+#include "elf/pointers.h"
 #include "unwind/unwind_table.h"
 
 #define DISPATCH_MIN  256 /* pointers of a dispatch table */
@@ -211,13 +211,17 @@ static int end_run(struct dispatch_search *search)
 	return err;
 }
 
-static int add_pointer(struct dispatch_search *search, uint64_t place, uint64_t target)
+/* 1: there is no more to look for. */
+static int add_pointer(void *context, uint64_t place, uint64_t target)
 {
+	struct dispatch_search *search = context;
 	struct run *run = &search->run;
 	int err = 0;
 
 	if (run->targets.count && place != run->next)
 		err = end_run(search);
+	if (!err && search->table)
+		return 1;
 	if (err || !is_code(search->elf, target))
 		return err;
 	if (!run->targets.count)
@@ -226,61 +230,15 @@ static int add_pointer(struct dispatch_search *search, uint64_t place, uint64_t 
 	return vec_push(&run->targets, target);
 }
 
-/* Pointers as the dynamic linker will write them: their relocations, which are sorted by address. */
-static int search_relocations(struct dispatch_search *search)
-{
-	const struct arch *arch = arch_of(elf_file_machine(search->elf));
-	struct elf_section section;
-	const uint8_t *bytes;
-	Elf64_Rela rela;
-	struct cursor c;
-	int err = 0;
-
-	if (!arch || !elf_file_section(search->elf, ".rela.dyn", &section) || !section.bytes)
-		return 0;
-	c = cursor_init(section.bytes, section.size);
-	while (!err && (bytes = cursor_take(&c, sizeof(rela)))) {
-		memcpy(&rela, bytes, sizeof(rela));
-		if (ELF64_R_TYPE(rela.r_info) == arch->relative)
-			err = add_pointer(search, rela.r_offset, (uint64_t)rela.r_addend);
-	}
-	return err ? err : end_run(search);
-}
-
-/* Pointers in the file's data: of programs with fixed addresses, and where relocations have no addends (RELR). */
-static int search_data(struct dispatch_search *search)
-{
-	const struct elf_segment *segments;
-	size_t count, i, at;
-	const uint8_t *bytes;
-	uint64_t value;
-	int err = 0;
-
-	segments = elf_file_segments(search->elf, &count);
-	for (i = 0; i < count && !err && !search->table; i++) {
-		if (segments[i].flags & PF_X)
-			continue;
-		bytes = elf_file_bytes_at(search->elf, segments[i].vaddr, segments[i].filesz);
-		for (at = -segments[i].vaddr & 7; bytes && !err && at + 8 <= segments[i].filesz; at += 8) {
-			memcpy(&value, bytes + at, sizeof(value));
-			if (value)
-				err = add_pointer(search, segments[i].vaddr + at, value);
-		}
-		if (!err)
-			err = end_run(search);
-	}
-	return err;
-}
-
 int eval_find_dispatch(const struct elf_file *elf, const eval_anchors *anchors, uint64_t *table, eval_addresses *ret)
 {
 	struct dispatch_search search = {.elf = elf, .anchors = anchors, .ret = ret};
-	int err;
+	const struct arch *arch = arch_of(elf_file_machine(elf));
+	int err = arch ? elf_pointers_each(elf, arch->relative, add_pointer, &search) : 0;
 
-	err = search_relocations(&search);
-	if (!err && !search.table)
-		err = search_data(&search);
+	if (!err)
+		err = end_run(&search);
 	vec_free(&search.run.targets);
 	*table = search.table;
-	return err;
+	return err < 0 ? err : 0;
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* 3.11 and later: the table of the instructions' code, and where that code has frame and instruction. */
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cursor.h"
+#include "elf/pointers.h"
 #include "runtime/python/probe_parts.h"
 
 #define OPCODES       256
@@ -31,44 +30,19 @@ bool python_sites_in_loop(const struct sites_search *search, uint64_t vaddr)
 	return false;
 }
 
-static int add_pointer(const struct sites_search *search, uint64_t place, uint64_t target, pointers *ret)
-{
-	return python_sites_in_loop(search, target) ? vec_push(ret, (struct pointer){place, target}) : 0;
-}
+struct pointer_search {
+	const struct sites_search *search;
+	pointers *ret;
+};
 
-/* Pointers into the loop, as the dynamic linker writes them, and as they stand in the file. */
-static int find_pointers(const struct sites_search *search, pointers *ret)
+/* Pointers into the loop. */
+static int add_pointer(void *context, uint64_t place, uint64_t target)
 {
-	uint32_t relative = arch_of(elf_file_machine(search->elf))->relative;
-	const struct elf_segment *segments;
-	struct elf_section section;
-	size_t count, i, at;
-	const uint8_t *bytes;
-	Elf64_Rela rela;
-	uint64_t value;
-	struct cursor c;
-	int err = 0;
+	const struct pointer_search *of = context;
 
-	if (elf_file_section(search->elf, ".rela.dyn", &section) && section.bytes) {
-		c = cursor_init(section.bytes, section.size);
-		while (!err && (bytes = cursor_take(&c, sizeof(rela)))) {
-			memcpy(&rela, bytes, sizeof(rela));
-			if (ELF64_R_TYPE(rela.r_info) == relative)
-				err = add_pointer(search, rela.r_offset, (uint64_t)rela.r_addend, ret);
-		}
-	}
-	segments = elf_file_segments(search->elf, &count);
-	for (i = 0; i < count && !err; i++) {
-		if (segments[i].flags & PF_X)
-			continue;
-		bytes = elf_file_bytes_at(search->elf, segments[i].vaddr, segments[i].filesz);
-		for (at = -segments[i].vaddr & 7; bytes && !err && at + 8 <= segments[i].filesz; at += 8) {
-			memcpy(&value, bytes + at, sizeof(value));
-			if (value)
-				err = add_pointer(search, segments[i].vaddr + at, value, ret);
-		}
-	}
-	return err;
+	if (!python_sites_in_loop(of->search, target))
+		return 0;
+	return vec_push(of->ret, (struct pointer){place, target});
 }
 
 static int compare_pointers(const void *a, const void *b)
@@ -151,7 +125,9 @@ int python_sites_find_opcodes(struct sites_search *search, struct diag *diag)
 {
 	pointers list = {};
 	size_t i, j, first;
-	int err = find_pointers(search, &list);
+	struct pointer_search of = {search, &list};
+	int err = elf_pointers_each(search->elf, arch_of(elf_file_machine(search->elf))->relative, add_pointer,
+				    &of);
 
 	if (!err && list.count) {
 		qsort(list.at, list.count, sizeof(*list.at), compare_pointers);
