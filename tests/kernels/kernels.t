@@ -5,6 +5,7 @@ In the same boot `strata trace` (traces.py), `strata stack` and `strata doctor`.
 
 KERNELS names them: "5.10 6.1" by default, `make check-kernels` runs "5.10 6.1 6.12 newest".
 """
+import collections
 import concurrent.futures
 import json
 import os
@@ -149,12 +150,16 @@ def judge_go(tap, kernel, stacks):
 
 
 def judge_limit(tap, kernel, stacks, stats, has_task_work):
-    """The same stacks in the time that a sample may take: whole where the kernel has task work, else cut and counted."""
-    depths = {e2e.count(frames, "dive (") for frames, _ in stacks
-              if any(frame.startswith("grind (") for frame in frames) and not any(frame.startswith("[inc") for frame in frames)}
+    """The same stacks in the time that a sample may take: whole where the kernel has task work, else cut and counted. Beside other
+    work the emulated machine's irq_work may not run at once: then a walk ends (bpf/resume.h)."""
+    depths = collections.Counter()
+    for frames, count in stacks:
+        if any(frame.startswith("grind (") for frame in frames) and not any(frame.startswith("[inc") for frame in frames):
+            depths[e2e.count(frames, "dive (")] += count
     cut = stats["lost"].get("time-limit", 0)
-    tap.ok(cut == stats["truncated"] and (depths == {DEPTH} and not cut if has_task_work else cut and 0 < max(depths) < DEPTH),
-           "%s, limit: %d of %d samples cut" % (kernel, cut, stats["samples"]), sorted(depths)[:9], stats["lost"])
+    tap.ok(cut == stats["truncated"] and (depths[DEPTH] and sum(depths.values()) - depths[DEPTH] <= cut <= stats["samples"] // 10
+                                          if has_task_work else cut and 0 < max(depths) < DEPTH),
+           "%s, limit: %d of %d samples cut" % (kernel, cut, stats["samples"]), sorted(depths.items())[:9], stats["lost"])
     tap.ok(stats["bpf"]["worst_ns"] > 0 and (stats["bpf"]["task_ns"] > 0) == has_task_work,
            "%s, limit: the longest sample %.1f ms" % (kernel, stats["bpf"]["worst_ns"] / 1e6), stats["bpf"])
 
