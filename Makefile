@@ -12,6 +12,7 @@
 #   make bench      costs beside perf and bpftrace
 #   make bench-start what attaching costs: JAX, Chromium, clang, a small program
 #   make bench-probes what Python's probes cost, beside cProfile and sys.monitoring
+#   make bench-threads what a sample costs beside 5 and beside 5,000 threads
 #   make bench-peers truth and costs beside py-spy, austin, samply, perf, the OpenTelemetry profiler
 #   make check-lab  inspect and the oracle on CPythons of many kinds, built once into STRATA_LAB
 #   make check-kernels KERNELS="5.10 6.1 6.12 newest"   record, trace and stack on Debian's kernels, emulated

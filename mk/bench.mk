@@ -55,3 +55,8 @@ bench-peers: all
 .PHONY: bench-probes
 bench-probes: all
 	BENCH_ROUNDS=$(BENCH_ROUNDS) bench/probes.py --strata $(BUILD)/strata
+
+# What a sample costs beside many other threads. Needs root.
+.PHONY: bench-threads
+bench-threads: all
+	BENCH_ROUNDS=$(BENCH_ROUNDS) bench/threads.py --strata $(BUILD)/strata
