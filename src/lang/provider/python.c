@@ -89,6 +89,7 @@ struct python_file {
 	struct python_interpreter interpreter;
 	struct python_sites sites; /* of its loop */
 	int loop;                  /* 1: not looked for yet; 0: they are there; else why not */
+	bool knows;                /* names may be known until a code object is freed */
 	struct diag why;
 };
 
@@ -150,6 +151,15 @@ void provider_python_close(struct compiler *c)
 	python_cache_destroy(c->python_cache);
 }
 
+/* Each place has to be told apart, and no hit missed. */
+static bool may_know(const struct python_file *file)
+{
+	uint64_t offset;
+
+	return file->sites.frees.vaddr && binary_offset(file->elf, file->sites.frees.vaddr, &offset) &&
+	       feature_probe(FEATURE_BPF_LOOP) && feature_probe(FEATURE_UPROBE_SURE);
+}
+
 /* Those of the loop, in the cache of all commands. False: it is not understood, and file->why says why. */
 static bool find_loop(struct python_file *file)
 {
@@ -162,23 +172,19 @@ static bool find_loop(struct python_file *file)
 		c->python_cache = python_cache_create(directory);
 		free(directory);
 	}
-	if (file->loop == 1)
+	if (file->loop == 1) {
 		file->loop = python_cache_sites(cache ? cache : c->python_cache, file->elf, &file->interpreter,
 						&file->sites, NULL, &file->why);
+		file->knows = !file->loop && may_know(file);
+	}
 	return !file->loop;
-}
-
-/* May names be known until a code object is freed? Each place has to be told apart, and no hit missed. */
-static bool knows(const struct python_file *file)
-{
-	return file->sites.frees.vaddr && feature_probe(FEATURE_BPF_LOOP) && feature_probe(FEATURE_UPROBE_SURE);
 }
 
 static void add_site(const struct python_file *file, enum python_event event, const struct python_site *site)
 {
-	bool is_known = event != PYTHON_LINE && knows(file);
+	bool knows = event != PYTHON_LINE && file->knows;
 
-	add(file, (struct python_probe){.event = event, .site = *site, .knows = is_known}, site->vaddr, 0);
+	add(file, (struct python_probe){.event = event, .site = *site, .knows = knows}, site->vaddr, 0);
 }
 
 /*
@@ -244,7 +250,7 @@ static void add_loop(const struct python_file *file, enum python_event event)
 		return;
 	}
 	/* No event, and the first place: what is known of a code object must not outlive it. */
-	if (knows(file))
+	if (file->knows)
 		add_site(file, event, &sites->frees);
 	for (i = 0; event != PYTHON_EXCEPTION && i < sites->at.count; i++)
 		if (python_site_is_entry(&sites->at.at[i]) == entry)
