@@ -274,6 +274,23 @@ def check_hidden(tap, interpreter):
            "%s: a caller whose code object cannot be read keeps its place, and its end" % interpreter.label, str(calls), str(lost), done.stderr)
 
 
+def check_silent(tap, interpreter):
+    """An end without a beginning is not told as the end of what was at that address before."""
+    done = strata("--", interpreter.path, PROGRAM, "silent")
+    ends = collections.Counter(re.findall(r" < (\w+) \(.*, began before$", done.stdout, re.MULTILINE))
+    begun = collections.Counter(re.findall(r"  (told_\d+|silent_\d+) \(", done.stdout))
+    tap.ok(not done.returncode and ends == {"silent_%d" % i: 2 for i in range(50)} and begun == {"told_%d" % i: 2 for i in range(50)},
+           "%s: functions that end and were not seen to begin" % interpreter.label, str(ends)[:200], str(begun)[:200], done.stderr)
+
+
+def check_full(tap, interpreter):
+    """A function whose names did not arrive has them when there is room again."""
+    for how in [], ["--match", "late"]:
+        done = strata(*how, "--", interpreter.path, PROGRAM, "full")
+        tap.ok(not done.returncode and len(re.findall(r"  late \(", done.stdout)) > 1 and "unknown function" not in done.stdout,
+               "%s: names that did not arrive%s" % (interpreter.label, ", " + " ".join(how) if how else ""), done.stdout[-300:], done.stderr)
+
+
 def check_early(tap, interpreter, work):
     """Calls that --match does not want are not sent: while nobody takes what is sent there is room for all that it wants."""
     end = os.path.join(work, "early")
@@ -363,6 +380,10 @@ def main():
             check_lines(tap, interpreter)
             if interpreter.version >= (3, 12):
                 check_hidden(tap, interpreter)
+            if interpreter.version >= (3, 11):
+                check_silent(tap, interpreter)
+            if interpreter.version[:2] in ((3, 10), (3, 13)):
+                check_full(tap, interpreter)
         check_attached(tap, sys.executable, work)
         check_early(tap, sys.executable, work)
         check_library(tap, work)

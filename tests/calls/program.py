@@ -8,10 +8,13 @@ threads       fib(12) in two threads
 family        fib(12) in two processes and two threads, then executes another Python, which ends with 3
 executes      a thread that is not the leader executes this program anew, as after
 hidden        big() calls plain() and returns while the head of its code object is not in memory
+silent        functions without RESUME, each at the address of one with it
+full          calls late() for the first time while nobody takes what is told, and later
 switch        two greenlets, if there is the module; else prints NONE
 """
 import json
 import os
+import signal
 import sys
 import time
 
@@ -189,6 +192,37 @@ def hidden():
     if libc.mremap(shared, page, page, 3, head) != head:
         sys.exit("mremap failed")
     big(libc.madvise, head, page, 4, plain)
+
+
+def silent():
+    """Functions that end and are not seen to begin, as they have no RESUME, each at the address of one that was seen to."""
+    import opcode
+    import types
+    code = plain.__code__
+    text = bytearray(code.co_code)
+    at = next(i for i in range(0, len(text), 2) if opcode.opname[text[i]] == "RESUME")
+    text[at:at + 2] = opcode.opmap["NOP"], 0
+    for i in range(50):
+        for name, content in ("told_%d" % i, code.co_code), ("silent_%d" % i, bytes(text)):
+            function = types.FunctionType(code.replace(co_name=name, co_qualname=name, co_code=content), {})
+            function()
+            function()
+            del function
+
+
+def late(): pass
+
+
+def full():
+    """A function that is called first while there is no room for what is told."""
+    os.kill(os.getppid(), signal.SIGSTOP)
+    for _ in range(400000):
+        plain()
+    late()
+    os.kill(os.getppid(), signal.SIGCONT)
+    for _ in range(30):
+        time.sleep(0.1)
+        late()
 
 
 def profile(path):

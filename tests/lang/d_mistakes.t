@@ -202,6 +202,7 @@ mistake "an index that is no number" '[D_PROTO_ARG] line 1: index of args[ ] mus
 mistake "what is translated has no address" \
 	'[D_CAST_INVAL] line 1: invalid cast expression: "pointer to translated data" to "uintptr_t"' \
 	"$both translator struct out < struct in *v > { a = v->i; }; BEGIN { trace((uintptr_t)xlate<struct out *>(v)); }"
+mistake "another use of a key that was none" '[D_KEY_TYPE] line 1: this cannot be a key' 'BEGIN { @c[1, @m] = count(); @c[1, @m] = count(); }'
 mistake "a key of which only members are known" '[D_KEY_TYPE] line 1: this cannot be a key' 'BEGIN { @[curpsinfo] = count(); }'
 
 echo "1..$n"

@@ -6,6 +6,8 @@ entries and returns are compared from 3.12 on; before, the interpreter itself do
 are refused, by name. A function at the limit of recursion is left out of the comparison (the truth's own callbacks fail
 there); it has to end as often as it began. PROBE_TURNS: turns of the program."""
 import collections
+import glob
+import json
 import os
 import re
 import shutil
@@ -187,6 +189,55 @@ def check_passing(tap, interpreter):
            *wrong[:5], done.stderr)
 
 
+COPIED = """
+import ctypes, os, sys, types
+frees = %d
+base, path = next((int(line.split("-")[0], 16), line.split()[-1]) for line in open("/proc/self/maps") if line.rstrip().endswith("%s"))
+page = (base + frees) & -4096
+libc = ctypes.CDLL(None)
+libc.mmap.restype = libc.mremap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+libc.mremap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p]
+libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+# PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS; PROT_READ | PROT_EXEC; MREMAP_MAYMOVE | MREMAP_FIXED
+copy = libc.mmap(None, 4096, 3, 0x22, -1, 0)
+ctypes.memmove(copy, page, 4096)
+libc.mprotect(copy, 4096, 5)
+assert libc.mremap(copy, 4096, 4096, 3, page) == page
+def plain(): pass
+print("copied", flush=True)
+sys.stdin.readline()
+for i in range(100):
+    for name in "first_%%d" %% i, "second_%%d" %% i:
+        function = types.FunctionType(plain.__code__.replace(co_name=name, co_qualname=name), {})
+        function()
+        del function
+"""
+
+
+def check_copied(tap, python):
+    """Where the process has its own copy of the code that frees code objects, as it has after it was put on large pages, the kernel puts
+    no breakpoint there."""
+    mapped = subprocess.run([python, "-c", "print([line.split()[-1] for line in open('/proc/self/maps') if ' r-xp ' in line and "
+                             "('libpython' in line or 'bin/python' in line)][-1])"], stdout=subprocess.PIPE, universal_newlines=True,
+                            check=True).stdout.strip()
+    found = json.loads(subprocess.run([STRATA, "inspect", "--json", mapped], stdout=subprocess.PIPE, check=True).stdout)
+    frees = max(probe.get("frees", 0) for probe in found["probes"])
+    # A program with fixed addresses begins at one.
+    base = 0 if "libpython" in mapped else next(int(line.split("-")[0], 16) for line in subprocess.run(
+        [python, "-c", "print(open('/proc/self/maps').read())"], stdout=subprocess.PIPE, universal_newlines=True,
+        check=True).stdout.split("\n") if line.endswith(mapped))
+    with subprocess.Popen([python, "-c", COPIED % (frees - base, mapped)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        program.stdout.readline()
+        with subprocess.Popen([STRATA, "trace", "-q", "-p", str(program.pid), "-e", """python:function-entry { @[args.function] = count(); }
+            begin { printf("traced\\n"); }"""], stdout=subprocess.PIPE, universal_newlines=True) as tracer:
+            tracer.stdout.readline()
+            program.communicate(b"\n")
+            told = dict(re.findall(r"@\[((?:first|second)_\d+)\]: (\d+)", tracer.communicate()[0]))
+    tap.ok(frees and len(told) == 200 and set(told.values()) == {"1"}, "%s: frees that are not told" % python, len(told), frees,
+           list(told.items())[:4])
+
+
 def count_of(interpreter, text, counted):
     """What is counted of a program's functions by `counted`, and strata's messages."""
     done = trace_program(interpreter, text, """python:"%%(file)s":function-entry, python:"%%(file)s":function-return
@@ -285,6 +336,8 @@ def main():
                 check_shared(tap, interpreter)
         if interpreter.version >= (3, 14) and not refusal(interpreter.label):
             check_jit(tap, interpreter)
+    for python in glob.glob(os.path.expanduser("~/.pyenv/versions/3.12*/bin/python3")):
+        check_copied(tap, python)
     with tempfile.TemporaryDirectory() as folder:
         check_life(tap, folder)
     tap.done()

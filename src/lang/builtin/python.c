@@ -89,7 +89,6 @@ static void store_layout(struct gen *g, const struct python_probe *probe)
 	gen_frame_store_imm(g, 4, AT(frame_owner), layout->entry == PY_ENTRY_SHIM ? layout->frame_entry : PY_NO_OFFSET);
 	gen_frame_store_imm(g, 4, AT(shim_owner), layout->shim_owner);
 	gen_frame_store_imm(g, 4, AT(lines), (int32_t)probe->lines);
-	gen_frame_store_imm(g, 4, AT(knows), probe->knows);
 	gen_frame_store_imm(g, 4, AT(begins), (int32_t)python_line_begins((uint8_t)layout->version));
 	gen_frame_store_imm(g, 4, AT(exception_offset), exception_offset(layout));
 	gen_frame_store_imm(g, 4, AT(unicode_length), layout->unicode_length);
@@ -170,6 +169,15 @@ static void say_flag(struct gen *g, struct registers *registers, const struct py
 	ret->flag = word_at(g, registers, (uint16_t)arch->context_flags);
 }
 
+/* How far the place is where code objects are freed. */
+static int32_t frees_of(const struct attach *attach)
+{
+	const struct python_probe *probe = attach->own;
+	int64_t distance = (int64_t)(probe->frees - probe->site.vaddr);
+
+	return probe->frees && distance == (int32_t)distance ? (int32_t)distance : 0;
+}
+
 /* What all places of the file say, one behind the other. */
 static uint32_t gen_sites(struct gen *g, struct registers *registers)
 {
@@ -186,6 +194,7 @@ static uint32_t gen_sites(struct gen *g, struct registers *registers)
 						.frame = word_of(g, registers, &site->frame),
 						.instruction = word_of(g, registers, &site->instruction),
 						.tstate = word_of(g, registers, &site->tstate),
+						.frees = frees_of(&attaches[i]),
 						.flags = flags_of(site),
 						.version_low = site->version_low,
 						.interp_offset = site->interp_offset,
@@ -215,6 +224,8 @@ static void gen_find_site(struct gen *g, const struct python_probe *probe)
 		code_load(g->code, 8, R0, REG_CTX, (int16_t)registers.at[i]);
 		gen_frame_store(g, 8, AT(registers) + 8 * i, R0);
 	}
+	code_load(g->code, 8, R0, REG_CTX, (int16_t)arch_here()->context_pc);
+	gen_frame_store(g, 8, AT(pc), R0);
 	store_layout(g, probe);
 	if (g->unit->attach_count > 1) {
 		code_mov(g->code, R1, REG_CTX);

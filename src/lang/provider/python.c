@@ -182,9 +182,9 @@ static bool find_loop(struct python_file *file)
 
 static void add_site(const struct python_file *file, enum python_event event, const struct python_site *site)
 {
-	bool knows = event != PYTHON_LINE && file->knows;
+	uint64_t frees = event != PYTHON_LINE && file->knows ? file->sites.frees.vaddr : 0;
 
-	add(file, (struct python_probe){.event = event, .site = *site, .knows = knows}, site->vaddr, 0);
+	add(file, (struct python_probe){.event = event, .site = *site, .frees = frees}, site->vaddr, 0);
 }
 
 /*

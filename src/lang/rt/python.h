@@ -31,13 +31,14 @@ struct rt_python_site {
 	__u64 opcodes; /* a byte for each that is right, the others as one of these */
 	__s32 frame_add, instruction_add, tstate_add;
 	__s32 flag_add; /* RT_PYTHON_COMPARED: the bits that count */
+	__s32 frees;    /* how far from this place the one is where code objects are freed; 0: it is not known */
 	__u8 frame, instruction, tstate, flag;
 	__u32 flags; /* enum rt_python_flag */
 	__u16 version_low, interp_offset, version_offset, code_version, tracing_offset, recursion_offset, tstate_copy;
 	__u8 kind; /* enum python_site_kind */
-	__u8 pad;
+	__u8 pad[5];
 };
-ABI_ASSERT_SIZE(struct rt_python_site, 48);
+ABI_ASSERT_SIZE(struct rt_python_site, 56);
 
 #define RT_PYTHON_REGISTERS 32 /* a power of two; of the registers, those that the places of the file need */
 #define RT_PYTHON_NO_WORD   0  /* which of them is 0 */
@@ -110,7 +111,9 @@ struct rt_python {
 	__u32 frame_owner, shim_owner;
 	__u32 begins; /* of lines: the opcodes of RESUME and its kin, a byte each */
 	__u32 lines;  /* which probe's */
-	__u32 knows;  /* it is told when a code object is freed */
+	__u32 pad;
+	__u64 pc;     /* the address of the breakpoint */
+	__u64 frees;  /* that of the one where code objects are freed; 0: it is not told when */
 	__u64 place;  /* what is at this address is of one function until its code object is freed: it, or in it */
 	__u64 code;   /* 0: not read yet */
 	__u64 position; /* 3.11 and later: the address of the instruction; before: f_lasti */
@@ -125,7 +128,7 @@ struct rt_python {
 	__u64 head_of; /* the code object whose first words are in `head`; 0: none */
 	__u64 head[RT_PYTHON_CODE_WORDS];
 };
-ABI_ASSERT_SIZE(struct rt_python, 792);
+ABI_ASSERT_SIZE(struct rt_python, 808);
 
 #define RT_PYTHON_WANTED 64   /* names that a script compares with; of more nothing is remembered */
 #define RT_PYTHON_NAMES  4096 /* that are remembered; beyond, the one seen longest ago is forgotten */

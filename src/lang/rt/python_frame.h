@@ -71,7 +71,7 @@ static __always_inline __u64 site_word(const struct rt_python *p, __u8 which, __
 /* What the place says, of lines: all but the instruction and the flag. */
 static __always_inline void begin_site(struct rt_python *p, const struct rt_python_site *site)
 {
-	p->head_of = p->code = p->place = p->is_noted = 0;
+	p->head_of = p->code = p->place = p->is_noted = p->frees = 0;
 	p->site = site->kind;
 	p->flags = site->flags;
 	p->opcodes = site->opcodes;

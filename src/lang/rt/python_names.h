@@ -12,6 +12,7 @@
 
 #include <bpf/bpf_core_read.h>
 
+#include "arch/kernel.h"
 #include "lang/rt/python_frame.h"
 #include "lang/rt/take.h"
 
@@ -144,7 +145,7 @@ static __always_inline bool is_known(struct rt_python *p, __u64 field, struct na
 	if (!p->place)
 		p->place = code_here(p);
 	name->field = field;
-	name->space = p->knows ? address_space() : 0;
+	name->space = p->frees ? address_space() : 0;
 	index = HASH(p->place ^ name->space << 16 ^ field << 8) % RT_PYTHON_KNOWN;
 	name->known = name->space && p->place ? bpf_map_lookup_elem(&rt_python_known, &index) : NULL;
 	known = name->known;
@@ -163,6 +164,22 @@ static __always_inline bool is_still_known(const struct name *name)
 }
 
 /*
+ * Are frees told in this process? The kernel puts no breakpoint where the program's code is no longer the file's: if
+ * something has written it anew, as what puts it on large pages does.
+ */
+static __always_inline bool are_frees_told(const struct rt_python *p)
+{
+#ifdef ARCH_BREAKPOINT
+	__u8 first = 0;
+
+	bpf_probe_read_user(&first, sizeof(first), (void *)p->frees);
+	return first == ARCH_BREAKPOINT;
+#else
+	return false;
+#endif
+}
+
+/*
  * Keeps a name. The code object is not freed meanwhile: its frame is on the stack of the thread. x86's stores are seen
  * in their order by all CPUs.
  */
@@ -171,7 +188,7 @@ static __always_inline void know(const struct rt_python *p, const struct name *n
 	struct rt_python_known *known = name->known;
 	__u32 i;
 
-	if (!known || !rt_take(&known->busy))
+	if (!known || !are_frees_told(p) || !rt_take(&known->busy))
 		return;
 	*(volatile __u32 *)&known->version |= 1;
 	asm volatile("" : : : "memory");

@@ -34,6 +34,7 @@ struct thread {
 	__u64 sequence;
 	__u64 checked;      /* a code object that is no _Py_InitCleanup, or 0 */
 	__u64 object, code; /* of the last one: its address and number */
+	__u32 frees, pad;   /* and its frees_of() */
 	__u32 site, open;   /* open: calls that are sent and have not ended, at most */
 };
 
@@ -52,7 +53,8 @@ struct {
 } rt_calls_codes SEC(".maps");
 
 struct decision {
-	__u64 id, is_wanted;
+	__u64 id;
+	__u32 is_wanted, frees; /* of its code object: frees_of() */
 };
 
 /* By process and address of a code object. While one runs, nothing else is at its address. */
@@ -241,9 +243,17 @@ static __always_inline void learn_call(struct rt_python *p, __u64 id, __u64 is_w
 	know(p, &call, words);
 }
 
+static __always_inline void note_last(struct thread *thread, const struct rt_python *p, __u64 id)
+{
+	thread->object = p->code;
+	thread->code = id;
+	thread->frees = frees_of(p->code);
+}
+
 /*
  * The number of the code object; 0: it is _Py_InitCleanup. What ends has begun, so its code object is the one that the
- * thread had last at this address; what begins may be another one.
+ * thread had last at this address, if none was freed since; what begins may be another one. A number is kept when the
+ * names were told.
  */
 static __always_inline __u64 number_of(struct rt_python *p, struct rt_calls *room, struct thread *thread, __u32 tgid)
 {
@@ -251,13 +261,14 @@ static __always_inline __u64 number_of(struct rt_python *p, struct rt_calls *roo
 	__s32 line = 0;
 
 	if (read_call(p, &id, &is_wanted)) {
-		thread->object = p->code;
-		thread->code = id;
+		note_last(thread, p, id);
 		return id;
 	}
-	if (p->kind >= RT_PYTHON_RETURN && code_here(p) == thread->object) {
-		learn_call(p, thread->code, 0);
-		return thread->code;
+	if (p->kind >= RT_PYTHON_RETURN && code_here(p) == thread->object && frees_of(p->code) == thread->frees) {
+		id = thread->code;
+		if (bpf_map_lookup_elem(&rt_calls_codes, &id))
+			learn_call(p, id, 0);
+		return id;
 	}
 	name = word(code_here(p) + room->code_name);
 	file = word(p->code + room->code_filename);
@@ -270,8 +281,7 @@ static __always_inline __u64 number_of(struct rt_python *p, struct rt_calls *roo
 		return id;
 	if (tell_code(p, room, id, line))
 		learn_call(p, id, 0);
-	thread->object = p->code;
-	thread->code = id;
+	note_last(thread, p, id);
 	return id;
 }
 
@@ -388,10 +398,11 @@ static __always_inline bool are_wanted(const struct rt_call_code *code)
 
 /* Into room->id and room->is_wanted, by the code object itself. False: that is not known. */
 static __always_inline bool decide(struct rt_python *p, struct rt_calls *room, __u32 tgid, __u64 key,
-				   const struct decision *decided)
+				   struct decision *decided)
 {
 	__u64 name, file, size = room->head_size;
 	struct decision decision;
+	bool sent;
 	__s32 line;
 
 	asm volatile("" : "+r"(size));
@@ -407,21 +418,27 @@ static __always_inline bool decide(struct rt_python *p, struct rt_calls *room, _
 	room->id = id_of(p, room, tgid, name, line);
 	if (decided && decided->id == room->id) {
 		room->is_wanted = decided->is_wanted;
+		decided->frees = frees_of(p->code);
+		learn_call(p, room->id, room->is_wanted);
 		return true;
 	}
 	/* Names are sent if wanted or not, once: some are near to what was asked for. */
-	if (!send_code(p, room, room->id, line) && !room->code.name[0])
+	sent = send_code(p, room, room->id, line);
+	if (!sent && !room->code.name[0])
 		return false;
 	room->is_wanted = are_wanted(&room->code);
-	decision = (struct decision){room->id, room->is_wanted};
+	if (!sent)
+		return true;
+	decision = (struct decision){room->id, (__u32)room->is_wanted, frees_of(p->code)};
 	bpf_map_update_elem(&rt_calls_decided, &key, &decision, BPF_ANY);
+	learn_call(p, room->id, room->is_wanted);
 	return true;
 }
 
 /* Callers are looked for there: it may have gone. */
-static __always_inline void keep_decision(const struct rt_calls *room, __u64 key)
+static __always_inline void keep_decision(const struct rt_python *p, const struct rt_calls *room, __u64 key)
 {
-	const struct decision decision = {room->id, room->is_wanted};
+	const struct decision decision = {room->id, (__u32)room->is_wanted, frees_of(p->code)};
 
 	if (!bpf_map_lookup_elem(&rt_calls_decided, &key))
 		bpf_map_update_elem(&rt_calls_decided, &key, &decision, BPF_ANY);
@@ -496,17 +513,15 @@ __hidden __u64 rt_python_call_decide(void *state, void *at)
 
 	if (read_call(p, &room->id, &room->is_wanted)) {
 		if (room->is_wanted)
-			keep_decision(room, mix(ids >> 32, p->code));
+			keep_decision(p, room, mix(ids >> 32, p->code));
 	} else {
 		key = mix(ids >> 32, code_here(p));
 		decided = bpf_map_lookup_elem(&rt_calls_decided, &key);
-		if (p->kind >= RT_PYTHON_RETURN && decided) {
+		if (p->kind >= RT_PYTHON_RETURN && decided && decided->frees == frees_of(p->code)) {
 			room->id = decided->id;
 			room->is_wanted = decided->is_wanted;
 			learn_call(p, room->id, room->is_wanted);
-		} else if (decide(p, room, ids >> 32, key, decided)) {
-			learn_call(p, room->id, room->is_wanted);
-		} else {
+		} else if (!decide(p, room, ids >> 32, key, decided)) {
 			room->is_wanted = NOT_KNOWN;
 		}
 	}

@@ -156,6 +156,7 @@ __hidden __u64 rt_python_begin(void *state, void *at)
 	int kind;
 
 	p->head_of = p->code = p->place = p->is_noted = 0;
+	p->frees = site->frees ? p->pc + (__u64)(__s64)site->frees : 0;
 	p->frame = site_value(p, site, site->frame, site->frame_add, RT_PYTHON_FRAME_MEMORY);
 	switch (site->kind) {
 	case SITE_FREES:

@@ -188,6 +188,9 @@ static bool learn(struct compiler *c, struct d_variable *variable, const struct 
 
 	variable->key_count = target->kid_count;
 	variable->keys = arena_array(c->arena, const struct type *, target->kid_count + 1);
+	/* What follows an error may ask for those that are not learned. */
+	for (i = 0; variable->keys && i < target->kid_count; i++)
+		variable->keys[i] = &type_int32;
 	for (i = 0; variable->keys && i < target->kid_count; i++) {
 		const struct d_expr *expr = target->kids[i];
 		bool has_value = expr->kind != D_AGGREGATION && (expr->kind != D_CALL || !d_is_action(expr->text));
