@@ -63,7 +63,7 @@ struct python_probe {
 	struct python_site site;   /* the other events, without a marker: in the interpreter loop */
 	struct py_layout layout;
 	struct py_objects objects;
-	uint64_t frees;            /* likewise; the vaddr of that of them where code objects are freed; 0: there is none */
+	uint64_t frees;            /* likewise: the vaddr of the one where code objects are freed; 0: there is none */
 	uint32_t lines;            /* of lines in the loop: by which probe's own state they are told */
 	const struct python_identity *file; /* NULL: not of all Pythons of the machine */
 };
