@@ -13,8 +13,6 @@
 #define NO_RUN      (-2)
 #define LINES_CHUNK 64 /* bytes of a table, read at once */
 
-#define opaque(value) asm volatile("" : "+r"(value))
-
 /*
  * Reads the chunk of a table in which the byte `at` is, as far as there is one; the table is `size` bytes at `data`.
  * False: it cannot be read.

@@ -3,7 +3,8 @@
 #ifndef STRATA_LANG_RT_PYTHON_FRAME_H
 #define STRATA_LANG_RT_PYTHON_FRAME_H
 
-#define NO_OFFSET 0xffff
+#define NO_OFFSET     0xffff
+#define opaque(value) asm volatile("" : "+r"(value)) /* to the compiler, and so to the verifier */
 
 /* enum python_site_kind of runtime/python/probe_sites.h */
 enum {

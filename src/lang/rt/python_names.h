@@ -13,6 +13,7 @@
 #include <bpf/bpf_core_read.h>
 
 #include "arch/kernel.h"
+#include "lang/rt/counters.h"
 #include "lang/rt/python_frame.h"
 #include "lang/rt/take.h"
 
@@ -32,16 +33,7 @@ struct {
 	__type(value, __u32);
 } rt_python_frees SEC(".maps") __weak;
 
-/* As rt_base.bpf.c has them. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, RT_COUNTER_COUNT);
-	__type(key, __u32);
-	__type(value, __u64);
-} rt_counters SEC(".maps") __weak;
-
-#define opaque(value) asm volatile("" : "+r"(value))
-#define HASH(number)  ((number) * 0x9e3779b97f4a7c15ull >> 32)
+#define HASH(number) ((number) * 0x9e3779b97f4a7c15ull >> 32)
 
 /* Reads the beginning of the code object at once, for code_word(): no dearer than a word that has to be read anyway. */
 static __always_inline void read_head(struct rt_python *p)

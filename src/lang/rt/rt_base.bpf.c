@@ -11,6 +11,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "lang/rt/abi.h"
+#include "lang/rt/counters.h"
 #include "lang/rt/take.h"
 
 #define RT            __hidden
@@ -23,13 +24,6 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 22); /* set by the loader */
 } events SEC(".maps") __weak;
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, RT_COUNTER_COUNT);
-	__type(key, __u32);
-	__type(value, __u64);
-} rt_counters SEC(".maps") __weak;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
